@@ -170,8 +170,9 @@ typedef struct perp_step_info {
                                           evaluations of the law */
     int32_t looks;          /* outer iterations of steppers whose laws hold at the end
                                           of the step */
-    int32_t corrections;    /* solves of the joint correction besides the first; -1: joint errors
-                               are closed slowly, because closing them at once would gain energy;
+    int32_t corrections;    /* solves of the joint correction besides the first; -1 (closed
+                               loops), -3 (all joints): joint errors are closed slowly, because
+                               closing them at once would gain energy;
                                -2: a middle step (perp_sim_def.joint_middle) */
     int32_t moves;          /* solves that moved poses onto the joints, where the step's own
                                impulses could not close them */

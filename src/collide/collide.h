@@ -26,6 +26,8 @@ typedef struct perpi_candidate_rule {
     /* Adds the candidates of the near features of two polytopes; best: the most open pair. */
     perp_status (*polygons)(struct perpi_polygon_meeting* m, const struct perpi_feature_pair* best);
     perp_status (*polyhedra)(struct perpi_polyhedron_answer* a);
+    /* Adds the facets of a pair that needs no search for near features; false: it does. NULL: none */
+    bool (*flat)(struct perpi_polyhedron_answer* a);
 } perpi_candidate_rule;
 
 /* A contact candidate: two features within the margin. normal points from A to B, gap = normal .

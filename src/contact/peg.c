@@ -17,6 +17,7 @@ const perpi_candidate_rule perpi_rule_peg = {
     .orders = true,
     .polygons = perpi_peg_polygons,
     .polyhedra = perpi_peg_polyhedra,
+    .flat = perpi_flat_prisms,
 };
 
 const perpi_contact_model_ops perpi_contact_model_peg = {

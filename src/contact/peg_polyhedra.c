@@ -171,6 +171,19 @@ static perp_status add_path_group(perpi_polyhedron_answer* a, uint64_t far,
     return status;
 }
 
+/* The rows of two faces that lie flat on each other, if groups could have no other members. */
+static int32_t find_flat_rows(const perpi_polyhedron_answer* a, uint64_t far, int32_t* row)
+{
+    const perpi_meeting* m = a->m;
+    uint64_t members = 0;
+    for (int32_t i = 0; i < m->count; ++i) {
+        const perpi_facet* f = &m->facet[i];
+        const bool member = f->possible != 0 && f->psi >= -m->margin && (far >> i & 1U) == 0;
+        members |= member ? (uint64_t)1 << i : 0;
+    }
+    return perpi_flat_rows(a, members, row);
+}
+
 perp_status perpi_peg_polyhedra(perpi_polyhedron_answer* a)
 {
     group_set set;
@@ -178,8 +191,16 @@ perp_status perpi_peg_polyhedra(perpi_polyhedron_answer* a)
     /* far-side members only if there is a path past the near side */
     const uint64_t far = far_rows(a);
     const int32_t planes = far != 0 ? perpi_meeting_planes(a->m, plane) : 0;
-    find_groups(a, planes > 0 ? 0 : far, &set);
     perp_status status = PERP_OK;
+    int32_t row[PERPI_FLAT_ROWS];
+    const int32_t rows = planes == 0 ? find_flat_rows(a, far, row) : 0;
+    for (int32_t i = 0; status == PERP_OK && i < rows; ++i) {
+        status = perpi_answer_add(a, &a->m->facet[row[i]], 0, false);
+    }
+    if (rows > 0) {
+        return status;
+    }
+    find_groups(a, planes > 0 ? 0 : far, &set);
     for (int32_t g = 0; g < set.count; ++g) {
         const uint64_t mask = set.mask[g];
         const bool alone = (mask & (mask - 1)) == 0;

@@ -149,14 +149,14 @@ static perp_status correct_joint_rows(verifier* x, double t, double h, const per
 }
 
 /* Joints near a singular configuration, which close their errors slowly. */
-static perp_status limit_joint_rows(verifier* x)
+static perp_status limit_joint_rows(verifier* x, bool all)
 {
     const perpi_formulation* f = x->formulation;
     const perp_status status = perpi_grow(x->context, &x->start, &x->start_capacity,
                                           (size_t)f->problem.dof_count, sizeof(double));
     if (status == PERP_OK) {
         perpi_repair_before(f, perp_scene_model(x->scene), x->v, x->start);
-        perpi_repair_limit(x->formulation, perpi_sim_loops(x->sim), x->start);
+        perpi_repair_limit(x->formulation, all ? NULL : perpi_sim_loops(x->sim), x->start);
     }
     return status;
 }
@@ -289,8 +289,8 @@ static perp_status verify_step(verifier* x, const perp_frame* frame,
         perpi_formulation_correct_b(x->formulation, perp_scene_model(x->scene), s.h, x->q_end,
                                     x->v_problem, x->input);
         perpi_formulation_round_arms(x->formulation, perp_scene_model(x->scene), x->p_problem);
-    } else if (frame->info.corrections == PERPI_REPAIR_LIMITED) {
-        status = limit_joint_rows(x);
+    } else if (frame->info.corrections < 0) {
+        status = limit_joint_rows(x, frame->info.corrections == PERPI_REPAIR_LIMITED_ALL);
     }
     if (status == PERP_OK) {
         *residual = perp_contact_check_residual(&x->formulation->problem, x->v_problem,

@@ -102,13 +102,13 @@ static perp_status correct_positions(perpi_step* step)
  * them corrects no error. */
 static bool limits_repair(const perpi_step* step)
 {
-    return step->settings.midway && step->correction->any_loop && !step->kept.joints &&
+    return step->settings.midway && step->model->joint_count > 0 && !step->kept.joints &&
            step->from->step > 0;
 }
 
 /* Whether the joints gain energy in this step; projection: energy added by the projection after
  * it. */
-static perp_status repair_gains(perpi_step* step, double projection, bool* gains)
+static perp_status repair_gains(perpi_step* step, const bool* loop, double projection, bool* gains)
 {
     const perpi_formulation* f = step->formulation;
     const size_t dofs = (size_t)f->problem.dof_count, rows = (size_t)f->problem.row_count;
@@ -121,23 +121,23 @@ static perp_status repair_gains(perpi_step* step, double projection, bool* gains
     *gains = false;
     if (status == PERP_OK) {
         perpi_repair_before(f, step->model, step->from->v, step->correction->start);
-        *gains = perpi_repair_gains(f, step->correction->loop, step->correction->start,
-                                    step->v_problem, step->p_problem, projection);
+        *gains = perpi_repair_gains(f, loop, step->correction->start, step->v_problem,
+                                    step->p_problem, projection);
     }
     return status;
 }
 
 /* Solves the step again with errors that are closed slowly. If that has no solution, the current
  * one is kept, of which step->correction->keep has a copy. */
-static perp_status limit_repair(perpi_step* step)
+static perp_status limit_repair(perpi_step* step, const bool* loop)
 {
     perpi_formulation* f = step->formulation;
     const perp_contact_residual first = step->residual;
     const perp_report first_report = step->report;
-    perpi_repair_limit(f, step->correction->loop, step->correction->start);
+    perpi_repair_limit(f, loop, step->correction->start);
     perp_status status = perpi_step_solve_to(step, step->tolerance);
     step->report.iterations += first_report.iterations;
-    step->attempts.corrections = PERPI_REPAIR_LIMITED;
+    step->attempts.corrections = loop != NULL ? PERPI_REPAIR_LIMITED : PERPI_REPAIR_LIMITED_ALL;
     if (status == PERP_ERROR_SOLVE) {
         perpi_restore_answer(step);
         step->residual = first;
@@ -152,11 +152,19 @@ static perp_status limit_repair(perpi_step* step)
 static perp_status limit_plain(perpi_step* step)
 {
     bool gains = false;
-    perp_status status = repair_gains(step, 0.0, &gains);
+    const bool* loop = step->correction->any_loop ? step->correction->loop : NULL;
+    perp_status status = PERP_OK;
+    if (loop != NULL) {
+        status = repair_gains(step, loop, 0.0, &gains);
+    }
+    if (status == PERP_OK && !gains && step->correction->project == NULL) {
+        loop = NULL;
+        status = repair_gains(step, loop, 0.0, &gains);
+    }
     if (status == PERP_OK && gains) {
         status = perpi_keep_answer(step);
         if (status == PERP_OK) {
-            status = limit_repair(step);
+            status = limit_repair(step, loop);
         }
     }
     return status;
@@ -258,12 +266,13 @@ static perp_status limit_corrected(perpi_step* step)
         projection += body->dofs > 0 ? 0.5 * h * body->mass * v3_dot(body->gravity, change) : 0.0;
     }
     bool gains = false, across = false;
-    perp_status status = repair_gains(step, projection, &gains);
+    const bool* loop = step->correction->loop;
+    perp_status status = repair_gains(step, loop, projection, &gains);
     if (status != PERP_OK || !gains) {
         return status;
     }
     perpi_restore_answer(step);
-    status = limit_repair(step);
+    status = limit_repair(step, loop);
     if (status == PERP_OK) {
         status = complete_state(step);
     }
@@ -301,8 +310,9 @@ perp_status perpi_advance_and_correct(perpi_step* step)
 perp_status perpi_complete_state(perpi_step* step)
 {
     perp_status status = complete_state(step);
-    if (status == PERP_OK && step->correction->project != NULL && limits_repair(step) &&
-        step->attempts.corrections != PERPI_REPAIR_LIMITED && !step->formulation->middle) {
+    if (status == PERP_OK && step->correction->project != NULL && step->correction->any_loop &&
+        limits_repair(step) && step->attempts.corrections != PERPI_REPAIR_LIMITED &&
+        !step->formulation->middle) {
         status = limit_corrected(step);
     }
     return status == PERP_OK ? finish_joints(step) : status;

@@ -114,9 +114,7 @@ static const perpi_entry contact_plan[][PERPI_PLAN_MOST] = {
                    {"nsgs", 0},
                    {"admm", 0}},
     /* No method with a dense matrix: one of its iterations would take longer than all of these. */
-    [ROWS_LARGE_PILE] = {{"newton-bodies", PERPI_TIGHT | PERPI_LONG},
-                         {"newton-bodies", PERPI_COLD},
-                         {"nsgs", PERPI_SHORT}},
+    [ROWS_LARGE_PILE] = {{"newton-bodies", PERPI_TIGHT | PERPI_LONG}, {"nsgs", PERPI_SHORT}},
     /* Very many contacts: W is dense and has the rank of the velocities. Its basis is small, so
      * pivoting takes milliseconds where newton-bodies stalls (planar and polygon cones); newton and
      * nsgs search for seconds. */

@@ -99,10 +99,9 @@ static bool limits_left(search* f, const perpi_entry* e, perp_solve_options* lef
                : (e->how & PERPI_LONG) != 0 ? most
                                             : PERPI_FEW;
     }
-    if (f->refine && f->count == 0) {
+    if (f->refine) {
         left->enough = left->enough > 0.0 ? left->enough : left->tolerance;
-        const double goal = perpi_warm_goal(left->tolerance, f->options.tolerance);
-        left->tolerance = PERPI_REFINE * goal;
+        left->tolerance *= PERPI_REFINE;
         most = REFINE_STEPS;
     }
     if (((e->how & PERPI_SHORT) != 0 || f->rays >= RAYS) && most > PERPI_FEW) {
@@ -202,7 +201,7 @@ static perpi_runner runner_of(const perpi_slot* slot, const perpi_problem* P)
 static perp_status run_plan(search* f, const perpi_entry* entry)
 {
     perpi_solver* s = f->s;
-    for (; entry->name != NULL && !is_enough(f); ++entry) {
+    for (; entry->name != NULL && (f->refine || !is_enough(f)); ++entry) {
         perp_solve_options left = f->options;
         perpi_slot* slot = NULL;
         perpi_made made = {.report = {.solver = entry->name}};
@@ -223,6 +222,7 @@ static perp_status run_plan(search* f, const perpi_entry* entry)
         if (status != PERP_OK) {
             return status;
         }
+        f->refine = false;
     }
     return PERP_OK;
 }
@@ -447,10 +447,11 @@ static perp_status check_warm_start(search* f, const perpi_entry* plan)
     perpi_made made = {.report = {.solver = plan->name}};
     f->try_began = f->options.attempts != NULL ? perpi_clock_now() : 0.0;
     fill_guess(f, true, f->trial);
-    const double goal = perpi_warm_goal(GOAL * f->options.tolerance, f->options.tolerance);
+    const double goal = GOAL * f->options.tolerance;
     const perp_status status =
         perpi_check_warm_start(f->s, f->problem.contact, goal, f->trial, &made, &f->refine);
-    if (status == PERP_OK && made.checked) {
+    if (status == PERP_OK && (made.checked || f->refine)) { /* a method may not reach it again */
+        made.checked = true;
         note_attempt(f, &made);
     }
     return status;
@@ -602,6 +603,7 @@ static perp_status run_grouped(search* f, const perpi_entry** plan)
                                        f->trial, p, &made.report);
         status = end_attempt(f, false, status, left.tolerance, &made);
     }
+    f->refine = false;
     ++*plan;
     return status;
 }
@@ -616,7 +618,7 @@ static perp_status run_island(void* call, int32_t i)
     if (status == PERP_OK) {
         status = check_warm_start(&f, plan);
     }
-    if (status == PERP_OK && !is_done(&f)) {
+    if (status == PERP_OK && (f.refine || !is_done(&f))) {
         status = run_grouped(&f, &plan);
     }
     if (status == PERP_OK) {

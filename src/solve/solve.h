@@ -187,11 +187,9 @@ PERP_NODISCARD perp_status perpi_contact_residual_at(perpi_solver* s,
 
 #define PERPI_REFINE 1e-2 /* on the goal, for methods that improve a warm start near the answer */
 
-/* The goal for a warm start: that of a plan, unless it is near rounding. */
-double perpi_warm_goal(double goal, double tolerance);
 /* The impulses of x = (v, p), with the motion that they give, as the answer; if they are near it, after a
- * correction. goal: on the residual. made->checked: x is accepted; else x may have changed, and *near: the
- * residual is within the goal, but an error of that size would persist. */
+ * correction. goal: on the residual. made->checked: x is accepted; else *near: the residual of x is within the goal,
+ * but an error of that size would persist. */
 PERP_NODISCARD perp_status perpi_check_warm_start(perpi_solver* s, const perp_contact_problem* P,
                                                   double goal, double* x, perpi_made* made,
                                                   bool* near);

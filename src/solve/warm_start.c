@@ -28,11 +28,13 @@
 #include "solve/frictional/friction_local.h"
 #include "solve/solve.h"
 
-#define GOAL_STILL 0.1   /* of the goal: impulses that are left over, relative to their terms */
+#define GOAL_STILL 0.1 /* of the goal: impulses that are left over, relative to their terms */
+#define GOAL_REST                                                                                  \
+    0.4 /* of the goal: residual of a stationary answer; less would be rounding of poses */
 #define REFINE 1e-2      /* on the goal, where the answer is not stationary */
 #define NEAR 1e-2        /* residual up to which a correction is tried */
 #define NEAR_SLIP 0.3    /* the same where contacts slip */
-#define LEAST_GOAL 1e-12 /* a smaller goal, of a tolerance below 1e-8, is near rounding */
+#define LEAST_GOAL 1e-13 /* of a tolerance below 1e-9: rounding, which a correction cannot reach */
 #define SIGMA 1e6
 enum {
     LARGEST =
@@ -700,8 +702,11 @@ static perp_status improve(warm* w, double goal, const double* guess, perpi_made
     const double worst = made->residual.worst;
     perp_status status = PERP_OK;
     find_blocks(w);
-    made->checked = worst <= goal && is_stationary(w, guess, GOAL_STILL * goal);
+    made->checked = worst <= GOAL_REST * goal && is_stationary(w, guess, GOAL_STILL * goal);
     *near = !made->checked && worst <= goal;
+    if (goal < LEAST_GOAL) {
+        return PERP_OK;
+    }
     if (!made->checked && w->P->constraint_count == 1) {
         status = solve_alone(w, goal, made);
     } else if (!made->checked && worst <= NEAR && w->P->dof_count <= LARGEST) {
@@ -712,11 +717,6 @@ static perp_status improve(warm* w, double goal, const double* guess, perpi_made
         status = correct_slipping(w, goal, made);
     }
     return status;
-}
-
-double perpi_warm_goal(double goal, double tolerance)
-{
-    return goal >= LEAST_GOAL ? goal : tolerance < LEAST_GOAL ? tolerance : LEAST_GOAL;
 }
 
 perp_status perpi_check_warm_start(perpi_solver* s, const perp_contact_problem* P, double goal,
@@ -735,7 +735,8 @@ perp_status perpi_check_warm_start(perpi_solver* s, const perp_contact_problem* 
             status = improve(&w, goal, guess, made, near);
         }
     }
-    if (made->checked) {
+    *near = *near && !made->checked && made->residual.worst <= goal; /* also of a correction */
+    if (made->checked || *near) {
         static const char text[2][32] = {"the warm start", "the warm start, corrected"};
         const int which = made->report.iterations > 0;
         made->report.outcome = PERP_OUTCOME_SOLVED;

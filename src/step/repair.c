@@ -10,8 +10,9 @@
  * part of what they exchange is solved again with
  *     u+ = -u- + PART (u- - error/h),
  * which conserves the energy up to that part, for any configuration. The remaining error is
- * corrected in later steps. Mechanisms without closed loops have no singular configurations and are
- * not changed.
+ * corrected in later steps. Mechanisms without closed loops have no singular configurations; they are changed
+ * only where bodies turn by radians in a step, so that the error of a step is as large as an arm, and closing it
+ * would give most of the energy of the motion.
  */
 #include "step/repair.h"
 
@@ -20,6 +21,9 @@ static const double LARGEST_GAIN = 0.05;
 /* Relative to the energy of the motion: smaller gains in a step are accepted, because they
  * average out. */
 static const double LEAST_GAIN = 0.03;
+/* The same of open mechanisms: only where their bodies turn so far in a step that closing errors drives the
+ * motion. */
+static const double LEAST_GAIN_OPEN = 0.4;
 /* The part of an error that is closed in a step where closing all of it would gain more energy. */
 static const double PART = 0.1;
 
@@ -67,7 +71,7 @@ void perpi_repair_find_loops(const perp_model* model, int32_t* tree, bool* loop)
 
 static bool repairs(const perpi_formulation* f, const bool* loop, int32_t k)
 {
-    return loop[f->place[k].joint] && f->place[k].slot == 0 &&
+    return (loop == NULL || loop[f->place[k].joint]) && f->place[k].slot == 0 &&
            f->constraint[f->contact_count + k].kind == PERP_CONSTRAINT_EQUALITY;
 }
 
@@ -127,7 +131,8 @@ bool perpi_repair_gains(const perpi_formulation* f, const bool* loop, const doub
         }
     }
     const double gain = most < work ? most : work;
-    return gain > LARGEST_GAIN * size && gain > LEAST_GAIN * motion;
+    const double least = loop != NULL ? LEAST_GAIN : LEAST_GAIN_OPEN;
+    return gain > LARGEST_GAIN * size && gain > least * motion;
 }
 
 void perpi_repair_limit(perpi_formulation* f, const bool* loop, const double* before)

@@ -498,4 +498,15 @@ def a_closed_pipe_or_full_output_is_not_success():
     assert done.returncode == 3 and b"standard output" in done.stderr
 
 
+@test
+def any_number_of_threads_ends_at_the_same_bits():
+    scene = write_scene()
+    bodies = [perp("run", scene, "--json", *option).json["bodies"]
+              for option in ([], ["--threads", "1"], ["--threads", "3"])]
+    assert bodies[0] == bodies[1] == bodies[2]
+    for bad in ("0", "-1", "two", "1.5", "1000", ""):
+        done = subprocess.run([PERP, "run", scene, "--quiet", "--threads", bad], capture_output=True)
+        assert done.returncode == 2 and b"--threads" in done.stderr, (bad, done.stderr)
+
+
 main("run_test")

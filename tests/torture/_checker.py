@@ -44,7 +44,7 @@ class Recording:
             self.joints_kept = f["solver/step_fallback"][:, 1] if "step_fallback" in f["solver"] \
                 else np.zeros(frames, int)
             # joints of closed loops closed slowly, or their errors kept, in these steps
-            self.limited = f["solver/corrections"][()].ravel() == -1 if "corrections" in f["solver"] and \
+            self.limited = np.isin(f["solver/corrections"][()].ravel(), (-1, -3)) if "corrections" in f["solver"] and \
                 len(f["solver/corrections"]) == frames else np.zeros(frames, bool)
             self.impact = f["solver/impact"][:, 0] if "impact" in f["solver"] else \
                 np.zeros(frames, int)
@@ -892,11 +892,13 @@ class Checker:
             rel = np.einsum("kji,kjl->kil", Ra, Rb)
             rel0 = rel[0].T
             wrong = np.linalg.norm(rel @ rel0 - np.eye(d), axis=(1, 2)) / math.sqrt(2)
+        spins = [rec.w[:, self.index[joint[k]]] if joint[k] in self.index else 0.0 for k in "ab"]
+        opens = np.linalg.norm(np.broadcast_to(spins[1] - spins[0], (rec.frames, 1 if d == 2 else 3)), axis=1)
         if wrong is not None:
             room = 1e-6 + (ta + tb) ** 2 * (1 + ta + tb)
             if self.adaptive:
                 room = 3 * np.maximum.accumulate(room) + 1e-3
-            room = self.with_kept_errors(self.after_impacts(room))
+            room = self.with_kept_errors(self.after_impacts(room), opens)
             if not (wrong - room <= 0).all():
                 k = int(np.argmax(~(wrong - room <= 0)))
                 self.report("joint", f"{kind} '{joint['name']}' is turned off by {wrong[k]:.3g} at "

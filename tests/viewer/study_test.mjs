@@ -1,6 +1,6 @@
 // The page of a study: what it shows is what the database holds, a click gives the command of a run, it needs no network.
 import { execFileSync } from "node:child_process";
-import { statSync, writeFileSync } from "node:fs";
+import { rmSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 import { assert, near, runAll, test } from "./_harness.mjs";
@@ -23,6 +23,7 @@ const study = {
     vary: { v: { grid: [0, 2.5, 6] }, mu: { grid: [0.1, 0.5, 5] }, "/bodies/1/mass": { uniform: [0.9, 1.1] } },
     sample: { trials: 20, seed: 1 },
 };
+for (const old of ["r.db", "r.csv", "r.html"]) rmSync(old, { force: true }); // of an earlier run
 writeFileSync("scene.json", JSON.stringify(scene));
 writeFileSync("study.json", JSON.stringify(study));
 perp("sweep", "study.json", "--out", "r.db", "--csv", "r.csv", "--page", "r.html", "--quiet");

@@ -158,6 +158,21 @@ static perp_status add_plain(perpi_polyhedron_answer* a)
     return status;
 }
 
+/* Rows of all facets; they need no search for others. */
+static perp_status add_flat(perpi_polyhedron_answer* a)
+{
+    perp_status status = PERP_OK;
+    for (int32_t i = 0; status == PERP_OK && i < a->m->count; ++i) {
+        const double depth = -a->m->facet[i].psi;
+        a->list->deepest = depth > a->list->deepest ? depth : a->list->deepest;
+        status = perpi_answer_add(a, &a->m->facet[i], 0, false);
+    }
+    if (status == PERP_OK) {
+        number_candidates(a);
+    }
+    return status;
+}
+
 /* ---- fast rotations ---------------------------------------------------------------------------------------- */
 
 /* Where a body may rotate by more than theta, vertices can come into contact that are in no pair.
@@ -197,6 +212,17 @@ perp_status perpi_polyhedron_search(const perpi_polyhedron* p, const perpi_pose*
                         grouped ? list->rule->near * margin : margin, list);
     if (perpi_meeting_parted(m)) {
         return PERP_OK;
+    }
+    if (orders && list->rule->flat != NULL) {
+        m->orders = false;
+        if (list->rule->flat(a)) {
+            return add_flat(a);
+        }
+        if (m->count > 0) {
+            perpi_meeting_begin(m, p, pose_a, q, pose_b, margin, list->rule->near * margin, list);
+            (void)perpi_meeting_parted(m);
+        }
+        m->orders = true;
     }
     perpi_meeting_collect(m, !orders);
     if (orders && m->overflow && !m->apart) {

@@ -49,6 +49,7 @@ enum {
 #define INNER_RATIO 3e-3   /* |f| of a proximal step, relative to the residual where it began */
 #define COARSE 1e-6    /* an accuracy beyond which nothing more is done for the next step's sake */
 #define NEAR 0.02      /* residual below which the law itself is tried */
+#define LOOSE 0.5      /* of the contacts act: Newton's method goes first */
 #define HAND_OVER 1e-4 /* residual from which Newton's method mostly converges in some ten steps */
 
 /* A step of the law counts as good where it leaves the residual below GROWTH_MAX times what it was and
@@ -58,8 +59,10 @@ enum {
 #define DRIFT_MAX 1e3
 
 enum {
-    INTERIOR_MIN = 12, /* constraints: smaller problems are Newton's at once */
-    MORE = 3,          /* Newton steps beyond options.enough */
+    INTERIOR_MIN = 12,  /* constraints: smaller problems are Newton's at once */
+    LOOSE_MIN = 1000,   /* constraints between bodies: fewer are factored quickly in any case */
+    LOOSE_BUDGET = 150, /* Newton steps */
+    MORE = 3,           /* Newton steps beyond options.enough */
     IDLE_MAX = 5, /* Newton steps on the law that do not halve |f|, before it is given up; ... */
     IDLE_FAR_MAX = 8, /* ... where it is tried from a residual above NEAR */
 };
@@ -436,6 +439,7 @@ typedef struct course {
     bool convex;             /* the convex law instead of the contact's */
     int32_t failed, settled; /* steps in a row; good convex steps */
     int32_t trials;          /* returns to the convex law */
+    bool bold;               /* lambda falls and grows by 10 */
     bool broken;
 } course;
 
@@ -621,10 +625,10 @@ static void next_step(const bodies* s, course* k, bool good, int32_t took)
 {
     if (good) {
         k->failed = 0;
-        k->lambda *= took <= 5 ? 0.5 : took <= 15 ? 1.0 : 3.0;
+        k->lambda *= took <= (k->bold ? 3 : 5) ? (k->bold ? 0.1 : 0.5) : took <= 15 ? 1.0 : 3.0;
     } else {
         ++k->failed;
-        k->lambda *= k->now < NEAR ? 3.0 : 10.0;
+        k->lambda *= k->now < NEAR && !k->bold ? 3.0 : 10.0;
     }
     k->settled += k->convex && good;
     if (k->convex && good && (k->now < NEAR || k->settled > 3 + k->trials)) {
@@ -680,12 +684,30 @@ static void proximal_round(bodies* s, course* k)
 
 /* ---- attempts -------------------------------------------------------------------------------------------*/
 
-/* An attempt that takes much longer than most is given up, and another start taken: the regularisation of the
- * interior point method makes the starting points different. */
+/* Proximal steps follow a flow of the impulses, which can circle around a solution. Another ratio of the weights
+ * of normal and tangential rows, or longer steps (a smaller lambda), change the flow; so does another starting
+ * point, by another regularisation of the interior point method. */
 static const struct {
-    double regularisation;
+    double regularisation; /* 0: goes on from the best point */
+    double normal;         /* factor on the weights of normal rows */
+    bool bold;
     int32_t budget; /* factorisations */
-} attempts[] = {{1e-8, 600}, {1e-3, 400}, {1e-6, 400}};
+} attempts[] = {{1e-8, 1.0, false, 450}, {0.0, 1.0, true, 200},   {0.0, 10.0, false, 150},
+                {0.0, 0.1, false, 150},  {1e-3, 1.0, false, 400}, {1e-6, 1.0, true, 300}};
+
+static void scale_normal_weights(bodies* s, const perp_contact_problem* P, double factor)
+{
+    for (int32_t i = 0; i < P->constraint_count && factor != 1.0; ++i) {
+        const perp_constraint* c = &P->constraint[i];
+        s->w[c->row] *= c->kind == PERP_CONSTRAINT_CONTACT ? factor : 1.0;
+    }
+}
+
+static void return_to_best(bodies* s, course* k)
+{
+    memcpy(s->c, s->best, (size_t)k->P->row_count * sizeof *s->c);
+    check_point(s, k, s->c);
+}
 
 static void run_steps(bodies* s, course* k, int32_t budget)
 {
@@ -698,25 +720,51 @@ static void run_steps(bodies* s, course* k, int32_t budget)
 }
 
 /* From s->c, whose residual is k->now: attempts one after another, then from the best point on. */
+/* Whether few of the contacts act at the start, as in sand that falls: then the systems of Newton's method are
+ * far sparser than those of the interior point method, in which every contact within the margin takes part. */
+static bool acts_loosely(const bodies* s, const perp_contact_problem* P)
+{
+    int32_t pairs = 0, acting = 0;
+    for (int32_t i = 0; i < P->constraint_count; ++i) {
+        const perp_constraint* c = &P->constraint[i];
+        const bool pair = c->block[0] >= 0 && c->block[1] >= 0;
+        const bool open =
+            c->kind == PERP_CONSTRAINT_CONTACT && !(s->c[c->row] > 0.0) && s->uc[c->row] > 0.0;
+        pairs += pair;
+        acting += pair && !open;
+    }
+    return pairs >= LOOSE_MIN && acting <= LOOSE * pairs;
+}
+
 static perp_status run_attempts(bodies* s, course* k)
 {
     const perp_contact_problem* P = k->P;
     const int32_t count = (int32_t)(sizeof attempts / sizeof attempts[0]);
     if (s->set.interior > 0 && P->constraint_count >= INTERIOR_MIN) {
+        if (!k->out.over && k->now > HAND_OVER) {
+            perpi_body_velocities(&s->matrix, P, s->delassus.Y.at, P->b, s->x, s->uc);
+            if (acts_loosely(s, P)) {
+                run_steps(s, k, LOOSE_BUDGET);
+            }
+        }
         for (int32_t i = 0; i < count && !k->out.over; ++i) {
-            if (i > 0 || k->now > HAND_OVER) {
+            if (attempts[i].regularisation == 0.0) {
+                return_to_best(s, k);
+            } else if (i > 0 || k->now > HAND_OVER) {
                 const perp_status status = start_from_interior(s, k, attempts[i].regularisation);
                 if (status != PERP_OK) {
                     return status;
                 }
             }
             if (!k->out.over) {
+                k->bold = attempts[i].bold;
+                scale_normal_weights(s, P, attempts[i].normal);
                 run_steps(s, k, attempts[i].budget);
+                scale_normal_weights(s, P, 1.0 / attempts[i].normal);
             }
         }
         if (!k->out.over) {
-            memcpy(s->c, s->best, (size_t)P->row_count * sizeof *s->c);
-            check_point(s, k, s->c);
+            return_to_best(s, k);
         }
     }
     if (!k->out.over) {

@@ -41,6 +41,7 @@
 #define COARSE_SLACK 1e-2
 
 enum {
+    COARSE_ROWS = 600, /* from here on choices are made by coarse solves first */
     COARSE_ROUNDS = 6, /* at most REPLACEMENTS */
     REPLACEMENTS = 6,  /* changes of one group; then its last two members stay closed together */
     SHARE_ROUNDS = 80, /* rounds for the impulse of a partner */
@@ -711,7 +712,7 @@ static perp_status switching_solve(void* self, const perp_contact_problem* probl
     const perpi_clock clock = {0}; /* the inner solves check the time limit */
     perp_solve_options inner = *options;
     inner.max_iter = inner.max_iter > 0 && inner.max_iter < INNER ? inner.max_iter : INNER;
-    if (status == PERP_OK && problem->row_count > ROWS && inner.tolerance < COARSE) {
+    if (status == PERP_OK && problem->row_count > COARSE_ROWS && inner.tolerance < COARSE) {
         status = choose_coarsely(s, problem, &inner, &warm, v, p, report);
     }
     for (int32_t i = 0; status == PERP_OK && i < limit && report->iterations < budget; ++i) {

@@ -174,8 +174,8 @@ static void take_step(perpi_interior_bodies* s, const perpi_interior_direction* 
         if (s->law_of[i] == LAW_CONE) {
             const int32_t n = c->rows - 1;
             const double *z = s->z + c->row, *p = s->p + c->row;
-            s->g1[i] = z[0] - sqrt(perpi_dot(n, z + 1, z + 1));
-            s->g2[i] = p[0] - sqrt(perpi_dot(n, p + 1, p + 1));
+            s->g1[i] = z[0] - sqrt(perpi_interior_dot(n, z + 1, z + 1));
+            s->g2[i] = p[0] - sqrt(perpi_interior_dot(n, p + 1, p + 1));
         }
     }
 }

@@ -107,6 +107,16 @@ double perpi_interior_reach(const perpi_interior_bodies* s, const perpi_interior
 double perpi_interior_tau_after(const perpi_interior_bodies* s, const perpi_interior_direction* d,
                                 double t);
 
+/* a . b of the few rows of a constraint. */
+static inline double perpi_interior_dot(int32_t n, const double* a, const double* b)
+{
+    double sum = 0.0;
+    for (int32_t i = 0; i < n; ++i) {
+        sum += a[i] * b[i];
+    }
+    return sum;
+}
+
 /* Bounds of a row in scaled units; a bounded row whose bounds coincide is fixed. */
 static inline double perpi_interior_lower(const perpi_interior_bodies* s, int32_t row)
 {

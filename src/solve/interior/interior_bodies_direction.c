@@ -258,7 +258,7 @@ static void contact_right(perpi_interior_bodies* s, int32_t i, const aim* a,
     }
     const double* R = s->R + ROWS_MAX * (size_t)c->row;
     for (int32_t r = 0; r < m; ++r) {
-        out[r] = perpi_dot(m, R + r * m, g);
+        out[r] = perpi_interior_dot(m, R + r * m, g);
     }
 }
 
@@ -386,7 +386,7 @@ static void increments_part(int32_t begin, int32_t end, void* data)
         const double* D = s->D + ROWS_MAX * (size_t)c->row;
         for (int32_t r = 0; r < c->rows; ++r) {
             d->p[c->row + r] =
-                s->g[c->row + r] - perpi_dot(c->rows, D + r * c->rows, s->hd + c->row);
+                s->g[c->row + r] - perpi_interior_dot(c->rows, D + r * c->rows, s->hd + c->row);
         }
         if (c->kind == PERP_CONSTRAINT_CONTACT) {
             d->w[i] = s->hd[c->row] + s->regularisation * d->p[c->row] - s->rn[i];

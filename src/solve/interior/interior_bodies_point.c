@@ -120,8 +120,8 @@ static void scale_constraint(perpi_interior_bodies* s, const perp_constraint* c,
         const double* Y_a = Y + 12 * (size_t)c->row + 6 * (size_t)r;
         const double* Y_b = Y_a + 6 * (size_t)c->rows;
         W[r] = perpi_row_compliance(P, c, r);
-        W[r] += c->block[0] >= 0 ? perpi_dot(6, Y_a, Y_a) : 0.0;
-        W[r] += c->block[1] >= 0 ? perpi_dot(6, Y_b, Y_b) : 0.0;
+        W[r] += c->block[0] >= 0 ? perpi_interior_dot(6, Y_a, Y_a) : 0.0;
+        W[r] += c->block[1] >= 0 ? perpi_interior_dot(6, Y_b, Y_b) : 0.0;
         double factor = 1.0;
         if (law == LAW_CONE) {
             factor = r == 0 ? 1.0 / c->mu : c->cone == PERP_CONE_ELLIPSOID ? c->e[r - 1] : 1.0;
@@ -259,7 +259,7 @@ static double cone_pair(const perpi_interior_bodies* s, int32_t i)
     if (s->polar[i]) {
         return 0.5 * ((p[0] + s->rp[i]) * s->g1[i] + s->g2[i] * (z[0] + s->ru[i]));
     }
-    return perpi_dot(c->rows, p, z);
+    return perpi_interior_dot(c->rows, p, z);
 }
 
 static double bounded_pairs(const perpi_interior_bodies* s, int32_t row)
@@ -310,7 +310,7 @@ void perpi_interior_residuals(perpi_interior_bodies* s)
             }
             break;
         }
-        square += perpi_dot(c->rows, s->rt + c->row, s->rt + c->row) + s->rn[i] * s->rn[i];
+        square += perpi_interior_dot(c->rows, s->rt + c->row, s->rt + c->row) + s->rn[i] * s->rn[i];
     }
     s->tau = pairs / (double)(s->products > 0 ? s->products : 1);
     s->infeasible = square / (double)P->constraint_count;

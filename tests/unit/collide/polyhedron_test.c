@@ -434,3 +434,51 @@ TEST(edges_that_run_along_each_other_cross_as_the_turn_says)
     CHECK_AT_MOST(badly.trapped_first, 0.5 * 0.1);
     touches_destroy(&t);
 }
+
+/* Boxes and prisms that lie on each other, shifted and turned about the normal: one row for each corner of the
+ * overlap of the two faces, no groups, and after any small motion all rows hold exactly if the bodies are apart. */
+TEST(faces_that_lie_flat_on_each_other_need_rows_only)
+{
+    candidates t = touches_create();
+    tally sum = {0};
+    const int poses = 400;
+    random_state = 5;
+    for (int trial = 0; trial < poses; ++trial) {
+        perpi_shape A = regular(t.context, trial % 3 == 0 ? SLAB : CUBE);
+        perpi_shape B = regular(t.context, trial % 5 == 0 ? PRISM : CUBE);
+        const double margin = pow(10, random_in(-5, -3)), top = trial % 3 == 0 ? 0.25 : 0.5;
+        const double half = trial % 5 == 0 ? 0.4 : 0.5;
+        const double shift = trial % 2 == 0 ? pow(10, random_in(-6, -1)) : random_in(0, 0.3);
+        const double angle = trial % 4 == 0 ? 0.0 : pow(10, random_in(-3, 0));
+        const vec3 way = v3_scale(shift, v3_unit(v3(random_in(-1, 1), random_in(-1, 1), 0)));
+        const perpi_pose pa = pose_at(v3(0, 0, 0), (quat){1, 0, 0, 0});
+        const perpi_pose pb =
+            pose_at(v3_add(way, v3(0, 0, top + half + 0.2 * margin)), q4_exp(v3(0, 0, angle)));
+        try_motions(&t, &A, &pa, &B, &pb, margin, 20, &sum);
+        perpi_shape_free(t.context, &A);
+        perpi_shape_free(t.context, &B);
+    }
+    print_tally("flat", &sum, poses);
+    CHECK_EQ_INT(sum.grouped, 0);
+    CHECK(sum.apart > 2000 && sum.overlapping > 2000);
+    CHECK_AT_MOST(sum.missed, 1.0);
+    CHECK_AT_MOST(sum.trapped, 1.0);
+    touches_destroy(&t);
+}
+
+TEST(an_overlap_is_found_at_any_depth)
+{
+    candidates t = touches_create();
+    perpi_shape A = regular(t.context, SLAB), B = regular(t.context, CUBE);
+    const double margin = 0.01;
+    for (int i = 0; i < 60; ++i) {
+        const double depth = 0.005 * (i % 30) * margin / 0.01;
+        const quat turn = i < 30 ? (quat){1, 0, 0, 0} : q4_exp(v3(0.02, 0.03, 0.1));
+        const perpi_pose pa = pose_at(v3(0, 0, 0), (quat){1, 0, 0, 0});
+        const perpi_pose pb = bring_near(&A, &pa, &B, turn, v3(0, 0, 1), -depth);
+        CHECK(meet_by(&t, &perpi_rule_peg, &A, &pa, &B, &pb, margin) > 0);
+    }
+    perpi_shape_free(t.context, &A);
+    perpi_shape_free(t.context, &B);
+    touches_destroy(&t);
+}
