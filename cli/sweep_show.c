@@ -284,6 +284,10 @@ static void print_show(const show_state* s, const char* path)
         const measure_sum* m = &s->measure[i];
         printf("  measure        ");
         cli_put_name(perp_study_measure_name(s->study, i), 14);
+        if (m->count == 0) {
+            printf(" has no value in any run\n");
+            continue;
+        }
         printf(" mean %.6g, deviation %.4g, from %.6g to %.6g (%lld runs)\n", m->mean, deviation(m),
                m->min, m->max, (long long)m->count);
     }
@@ -333,12 +337,13 @@ static void print_show_json(const show_state* s)
     json_object_set_new(o, "outcomes", kinds_json(s->outcome, s->rows));
     json_object_set_new(o, "failures", kinds_json(s->message, s->rows));
     for (int32_t i = 0; i < perp_study_measure_count(s->study); ++i) {
-        const measure_sum* m = &s->measure[i];
+        measure_sum none = {.mean = NAN, .square = NAN, .min = NAN, .max = NAN};
+        const measure_sum* m = s->measure[i].count > 0 ? &s->measure[i] : &none;
         json_object_set_new(measures, perp_study_measure_name(s->study, i),
                             json_pack("{s:I, s:o, s:o, s:o, s:o}", "count", (json_int_t)m->count,
                                       "mean", cli_number(m->mean), "deviation",
-                                      cli_number(deviation(m)), "min", cli_number(m->min), "max",
-                                      cli_number(m->max)));
+                                      cli_number(m->count > 0 ? deviation(m) : NAN), "min",
+                                      cli_number(m->min), "max", cli_number(m->max)));
     }
     json_object_set_new(o, "measures", measures);
     for (int i = 0; i < SLOWEST && s->slowest[i].id > 0; ++i) {
