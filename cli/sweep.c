@@ -305,7 +305,10 @@ static int sweep_study(const cli_args* args)
     }
     def.out = out;
     def.resume = cli_flag(args, "--resume");
-    exit_status = cli_plugins_load(args, context, &plugins);
+    exit_status = sweep_check_files(args, args->word[0], out);
+    if (exit_status == CLI_DONE) {
+        exit_status = cli_plugins_load(args, context, &plugins);
+    }
     if (exit_status == CLI_DONE) {
         int rank = 0;
         exit_status = sweep_mpi_size(&rank) > 1 ? sweep_run_mpi(args, &def, args->word[0], &plugins)

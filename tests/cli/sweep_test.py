@@ -133,6 +133,20 @@ def a_measure_without_a_value_has_no_mean():
 
 
 @test
+def results_are_not_written_over():
+    name = study()
+    good("sweep", name, "--out", "kept.db", "--quiet")
+    expected = table("kept.db")
+    os.symlink("kept.db", "link.html")
+    for words in (["show", "kept.db", "--csv", "kept.db"], ["show", "kept.db", "--page", "link.html"],
+                  [name, "--out", "new.db", "--csv", "./new.db"], [name, "--out", "new.db", "--csv", name],
+                  [name, "--out", "new.db", "--page", "nowhere/p.html"]):
+        done = perp("sweep", *words)
+        assert done.returncode == 2 and words[-2] in done.stderr, (words, done.stderr)
+    assert table("kept.db") == expected and not os.path.exists("new.db")
+
+
+@test
 def two_names_of_one_number_are_refused():
     name = study(vary={"mu": {"values": [0.5]}, "/parameters/mu": {"values": [0.4]}}, sample={})
     assert "is the same number as 'mu'" in perp("sweep", name, "--out", "two.db").stderr
