@@ -49,27 +49,29 @@ bool planner_finds_way(const planner_task* t, long* cells)
     const size_t total = (size_t)nx * (size_t)ny * (size_t)t->angles;
     const double turn = 2.0 * acos(-1.0) / t->angles;
     uint8_t* seen = calloc(total, 1);
-    int32_t* queue = malloc(total * sizeof *queue);
-    if (seen == NULL || queue == NULL) {
+    int32_t* stack = malloc(total * sizeof *stack);
+    if (seen == NULL || stack == NULL) {
         perror("planner");
         exit(3);
     }
     const int ix = (int)lround((t->start[0] - t->low[0]) / t->cell[0]);
     const int iy = (int)lround((t->start[1] - t->low[1]) / t->cell[1]);
     const int ia = ((int)lround(t->start[2] / turn) % t->angles + t->angles) % t->angles;
-    size_t head = 0, tail = 0;
+    size_t top = 0;
     bool found = false;
-    queue[tail++] = (ia * ny + iy) * nx + ix;
-    seen[queue[0]] = 1;
+    stack[top++] = (ia * ny + iy) * nx + ix;
+    seen[stack[0]] = 1;
     *cells = 1;
-    while (head < tail && !found) {
-        const int32_t at = queue[head++];
+    while (top > 0 && !found) {
+        const int32_t at = stack[--top];
         const int x = at % nx, y = at / nx % ny, a = at / nx / ny;
-        static const int move[5][3] = {{0, -1, 0}, {1, 0, 0}, {-1, 0, 0}, {0, 0, 1}, {0, 0, -1}};
-        for (int m = 0; m < 5 && !found; ++m) {
+        /* down comes last, and is tried first */
+        static const int move[6][3] = {{0, 1, 0}, {0, 0, 1},  {0, 0, -1},
+                                       {1, 0, 0}, {-1, 0, 0}, {0, -1, 0}};
+        for (int m = 0; m < 6 && !found; ++m) {
             const int mx = x + move[m][0], my = y + move[m][1];
             const int ma = (a + move[m][2] + t->angles) % t->angles;
-            if (mx < 0 || mx >= nx || my < 0) {
+            if (mx < 0 || mx >= nx || my < 0 || my >= ny) {
                 continue;
             }
             const int32_t to = (ma * ny + my) * nx + mx;
@@ -80,12 +82,12 @@ bool planner_finds_way(const planner_task* t, long* cells)
             seen[to] = 1;
             *cells += 1;
             if (pose_free(t, t->low[0] + mx * t->cell[0], py, angle)) {
-                queue[tail++] = to;
+                stack[top++] = to;
                 found = py < t->goal_y && cos(angle) > t->goal_cosine;
             }
         }
     }
     free(seen);
-    free(queue);
+    free(stack);
     return found;
 }

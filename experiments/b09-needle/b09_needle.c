@@ -215,7 +215,7 @@ int main(int argc, char** argv)
         }
     }
     const plan found = k.best[chosen];
-    report_add(&r, "a plan reaches the goal", 1.0, 1.0, found.error < tolerance, 0.0);
+    report_add(&r, "a plan reaches the goal", NAN, 1.0, found.error < tolerance, 0.0);
     report_note(&r, "error of the plan (mm)", found.error);
     report_note(&r, "run of the search that found it", (double)found.run);
     for (int i = 0; i < PLAN; ++i) {

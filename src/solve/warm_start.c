@@ -516,6 +516,34 @@ static bool can_slip(const perp_contact_problem* P)
     return can;
 }
 
+/* f <- A^-1 f, in the velocities sqrt(M_ii) v_i: the pivots must not compare metres with radians. */
+static bool solve_scaled(const warm* w)
+{
+    const perp_contact_problem* P = w->P;
+    const int32_t n = P->dof_count;
+    double scale[FEW_VELOCITIES];
+    for (int32_t b = 0; b < P->block_count; ++b) {
+        const int32_t d = P->dof[b], nv = P->dof[b + 1] - d;
+        for (int32_t i = 0; i < nv; ++i) {
+            scale[d + i] = sqrt(P->M[w->M_at[b] + i * nv + i]);
+        }
+    }
+    for (int32_t i = 0; i < n; ++i) {
+        for (int32_t j = 0; j < n; ++j) {
+            w->A[(size_t)i * (size_t)n + (size_t)j] /= scale[i] * scale[j];
+        }
+        w->f[i] /= scale[i];
+    }
+    if (!perpi_lu_factor(n, w->A, w->first, NULL)) {
+        return false;
+    }
+    perpi_lu_solve(n, w->A, w->first, w->f);
+    for (int32_t i = 0; i < n; ++i) {
+        w->f[i] /= scale[i];
+    }
+    return true;
+}
+
 /* One step; false: the matrix is singular. */
 static bool slip_step(const warm* w)
 {
@@ -536,10 +564,9 @@ static bool slip_step(const warm* w)
         law[i] = law_of(c, w->p + c->row, w->u + c->row, w->W + c->row);
         add_law(w, c, &law[i]);
     }
-    if (!perpi_lu_factor(P->dof_count, w->A, w->first, NULL)) {
+    if (!solve_scaled(w)) {
         return false;
     }
-    perpi_lu_solve(P->dof_count, w->A, w->first, w->f);
     for (int32_t i = 0; i < P->constraint_count; ++i) {
         apply_law(w, &P->constraint[i], &law[i]);
     }

@@ -15,6 +15,8 @@
  *
  * Only where no contact, limit or rope acts: an impact has no middle, and v' = 2 v* - v would make it
  * elastic. Such a step is one of the start. Joint friction and motors take part: rows at a bound keep it.
+ * Not with springs, controllers, supports and soft layers, whose rows are laws of the end of a step: taken
+ * as rows of the middle, those of springs would give twice their impulses.
  */
 #include <string.h>
 
@@ -56,6 +58,13 @@ static bool is_free(const perpi_step* step)
         }
     }
     return true;
+}
+
+static bool has_force_rows(const perpi_step* step)
+{
+    const perp_model* model = step->model;
+    return model->spring_count > 0 || model->controller_count > 0 || model->support_points > 0 ||
+           step->formulation->layer_count > 0;
 }
 
 static bool is_displaced(const perpi_step* step)
@@ -285,8 +294,8 @@ perp_status perpi_solve_middle(perpi_step* step, bool solved, bool* done)
 {
     perpi_formulation* f = step->formulation;
     *done = false;
-    if (step->kept.joints || is_displaced(step) || f->problem.group_count > 0 ||
-        (solved && !is_free(step))) {
+    if (step->kept.joints || is_displaced(step) || has_force_rows(step) ||
+        f->problem.group_count > 0 || (solved && !is_free(step))) {
         return PERP_OK;
     }
     double before = INFINITY, error = INFINITY;

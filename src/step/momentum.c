@@ -263,7 +263,9 @@ static void add_rounding(const perpi_ledger_input* in, int32_t i, vec3 about, is
     sum->angular_size += momentum * (v3_norm(v3_sub(x, about)) + size);
 }
 
-/* Gravity, wrenches, explicit springs, drag over the step. */
+/* Gravity, wrenches, explicit springs, drag over the step. With the mean velocity v* = (1 - theta) v +
+ * theta v' that advances the positions, x' x v' - x x v = (x + (1 - theta) h v*) x (v' - v): forces act
+ * there, which in a middle step is half way. */
 static void add_forces(const perpi_ledger_input* in, int32_t i, vec3 about, island_sum* sum)
 {
     const perpi_formulation* f = in->f;
@@ -271,8 +273,9 @@ static void add_forces(const perpi_ledger_input* in, int32_t i, vec3 about, isla
     const double* at = in->v_problem + f->dof[f->block_of[i]];
     const bool planar = in->model->dimension == 2;
     const double* q = in->q + (size_t)i * (size_t)perpi_q_stride(in->model);
-    const double x[3] = {q[0], q[1], planar ? 0.0 : q[2]};
     const vec3 v = planar ? v3(at[0], at[1], 0.0) : v3_from(at);
+    double x[3];
+    v3_to(v3_madd(v3(q[0], q[1], planar ? 0.0 : q[2]), (1.0 - f->theta) * in->h, v), x);
     const vec3 w = body->particle ? v3(0, 0, 0) : planar ? v3(0, 0, at[2]) : v3_from(at + 3);
     vec3 p = v3_madd(v3_scale(body->mass, body->gravity), -body->drag_linear, v);
     vec3 L = v3_scale(-body->drag_angular, w);

@@ -191,6 +191,142 @@ TEST(a_floating_chain_keeps_its_momentum_to_rounding)
     scene_sim_close(&s);
 }
 
+/* Linkages that nothing holds, thrown so that they turn by a radian a step. */
+static const char thrown_pair[] =
+    "'dimension':2,'gravity':[1.5,-9.81],'bodies':["
+    "{'name':'a','mass':0.7,'inertia':0.02,'position':[0.5,0],'velocity':[3,20]},"
+    "{'name':'b','mass':0.5,'inertia':0.01,'position':[-0.5,0],'velocity':[-6,-5]}],"
+    "'joints':[{'name':'i','type':'revolute','a':'a','b':'b','at':[0,0]%s}]%s";
+static const char thrown_triple[] =
+    "'gravity':[1,2,-9.81],'bodies':["
+    "{'name':'a','mass':1,'inertia':[0.02,0.09,0.07],'position':[-1,0,0],'velocity':[3,0,14]},"
+    "{'name':'b','mass':0.7,'inertia':[0.03,0.05,0.08],'position':[0,0,0],'velocity':[2,9,-3],"
+    "'angular_velocity':[1,2,3]},"
+    "{'name':'c','mass':0.4,'inertia':[0.01,0.02,0.02],'position':[1,0,0],'velocity':[0,-4,8]}],"
+    "'joints':[{'name':'i','type':'spherical','a':'a','b':'b','at':[-0.5,0,0]},"
+    "{'name':'j','type':'revolute','a':'b','b':'c','at':[0.5,0,0],'axis':[0,1,0]%s}]%s";
+
+/* L - c x P: the angular momentum about the centre of mass, from the states of the bodies. */
+static void own_momentum(const scene_sim* s, const char* const* name, const double* mass, int count,
+                         double own[3])
+{
+    double P[3], L[3], c[3] = {0}, total = 0.0;
+    perp_sim_momentum(s->sim, P, L);
+    for (int i = 0; i < count; ++i) {
+        const perp_body_state b = scene_sim_body(s, name[i]);
+        total += mass[i];
+        for (int k = 0; k < 3; ++k) {
+            c[k] += mass[i] * b.position[k];
+        }
+    }
+    for (int k = 0; k < 3; ++k) {
+        const int i = (k + 1) % 3, j = (k + 2) % 3;
+        own[k] = L[k] - (c[i] * P[j] - c[j] * P[i]) / total;
+    }
+}
+
+/* The weight acts at the centre of mass half way: the account has its moment there, and the linkage keeps the
+ * angular momentum about its own centre of mass. */
+TEST(a_linkage_in_free_fall_keeps_its_own_momentum_in_middle_steps)
+{
+    static const struct {
+        const char *parts, *of_joint, *more;
+        bool alone; /* no force but the weight */
+    } scene[] = {
+        {thrown_pair, "", "", true},
+        {thrown_pair, ",'limits':[-100,100],'friction':0.02", "", true},
+        {thrown_pair, ",'motor':{'type':'effort','target':'sin(40*t)'}", "", true},
+        {thrown_pair, "",
+         ",'forces':[{'type':'drag','body':'a','linear':0.3,'angular':0.01},"
+         "{'type':'wrench','body':'b','force':[2,'30*t'],'torque':0.2,'at':[0.1,0.2]}]",
+         false},
+        {thrown_triple, "", "", true},
+        {thrown_triple, ",'damping':0.05,'limits':[-100,100]", "", true},
+        {thrown_triple, "",
+         ",'forces':[{'type':'drag','body':'a','linear':0.3,'angular':0.01},"
+         "{'type':'wrench','body':'c','frame':'body','force':[2,3,'30*t'],'at':[0.1,0.2,0]}]",
+         false},
+    };
+    static const char* const direction[] = {"'joint_correction':true",
+                                            "'joint_correction':true,'joint_direction':'middle'",
+                                            "'joint_direction':'middle'"};
+    static const char* const name[] = {"a", "b", "c"};
+    static const double mass[2][3] = {{0.7, 0.5, 0.0}, {1.0, 0.7, 0.4}};
+    for (size_t i = 0; i < 3 * sizeof scene / sizeof scene[0]; ++i) {
+        const bool spatial = scene[i / 3].parts == thrown_triple;
+        char parts[2048];
+        snprintf(parts, sizeof parts, scene[i / 3].parts, scene[i / 3].of_joint, scene[i / 3].more);
+        scene_sim s =
+            scene_sim_open("{'step':0.03,'duration':0.95,%s,%s}", direction[i % 3], parts);
+        if (s.sim == NULL) {
+            TEST_PRINT("%s", s.error);
+        }
+        REQUIRE(s.sim != NULL);
+        double before[3], after[3], account = 0.0;
+        int32_t middle = 0;
+        own_momentum(&s, name, mass[spatial], spatial ? 3 : 2, before);
+        while (!perp_sim_finished(s.sim)) {
+            REQUIRE_OK(perp_sim_step(s.sim));
+            const perp_step_info info = perp_sim_step_info(s.sim);
+            middle += info.corrections == -2;
+            for (int k = 0; k < 2; ++k) {
+                account = info.momentum_error[k] <= account ? account : info.momentum_error[k];
+            }
+        }
+        own_momentum(&s, name, mass[spatial], spatial ? 3 : 2, after);
+        TEST_PRINT("%zu: %d middle steps, account %.1e, own momentum %.1e", i, middle, account,
+                   distance(before, after));
+        CHECK(middle > 0);
+        CHECK_AT_MOST(account, 1e-10); /* middle steps are solved to 1e-11 */
+        if (scene[i / 3].alone) {
+            CHECK_AT_MOST(distance(before, after), 1e-9);
+        }
+        scene_sim_close(&s);
+    }
+}
+
+/* Rows of springs, controllers and supports are laws of the end of a step. Where joint_correction cannot close the
+ * joints, such scenes have no middle step. */
+TEST(a_scene_with_laws_of_the_end_of_a_step_takes_no_middle_steps)
+{
+    static const struct {
+        const char* more;
+        bool middle;
+    } scene[] = {
+        {"", true},
+        {",'forces':[{'type':'spring','a':'a','b':'b','stiffness':40,'damping':0.1}]", false},
+        {",'forces':[{'type':'spring','a':'a','b':'b','stiffness':40,'rest':0}]", false},
+        {",'controllers':[{'type':'pd','joint':'i','kp':3,'kd':0.1,'target':1}]", false},
+        {",'controllers':[{'type':'pid','body':'a','axis':[1,0],'kp':3,'ki':1,'target':1}]", false},
+    };
+    for (size_t i = 0; i < sizeof scene / sizeof scene[0]; ++i) {
+        char parts[1024];
+        snprintf(parts, sizeof parts, thrown_pair, "", scene[i].more);
+        scene_sim s =
+            scene_sim_open("{'step':0.03,'duration':0.95,'joint_correction':true,%s}", parts);
+        if (s.sim == NULL) {
+            TEST_PRINT("%s", s.error);
+        }
+        REQUIRE(s.sim != NULL);
+        double unexplained = 0.0, momentum = 0.0;
+        int32_t middle = 0;
+        while (!perp_sim_finished(s.sim)) {
+            REQUIRE_OK(perp_sim_step(s.sim));
+            const perp_step_info info = perp_sim_step_info(s.sim);
+            const double part = fabs(info.ledger.unexplained) / info.ledger.magnitude;
+            unexplained = part <= unexplained ? unexplained : part;
+            momentum = info.momentum_error[1] <= momentum ? momentum : info.momentum_error[1];
+            middle += info.corrections == -2;
+        }
+        TEST_PRINT("%s: %d middle steps, unexplained %.1e, momentum %.1e", scene[i].more, middle,
+                   unexplained, momentum);
+        CHECK((middle > 0) == scene[i].middle);
+        CHECK_AT_MOST(unexplained, 1e-11);
+        CHECK_AT_MOST(momentum, 1e-12);
+        scene_sim_close(&s);
+    }
+}
+
 /* ---- together with other features ------------------------------------------------------------------*/
 
 /* A linkage with all kinds of rows that falls on a floor; the last step is not of the length h. */

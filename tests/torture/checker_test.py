@@ -106,7 +106,7 @@ def energy_that_no_overlap_explains_is_found_with_the_corrective_model():
 
     def speed_up(f):
         v = f["state/v"][()]
-        v[28:, 12:15] *= 2.5
+        v[28:, 12:15] *= 6.0
         f["state/v"][...] = v
     assert "growth" in falsify(path, speed_up)
 

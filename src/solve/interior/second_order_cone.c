@@ -22,7 +22,7 @@ static double depth(int32_t n, const double* x)
 static double size(int32_t n, const double* x)
 {
     const double t = sqrt(dot(n - 1, x + 1, x + 1));
-    return sqrt(x[0] - t) * sqrt(x[0] + t);
+    return sqrt((x[0] - t) * (x[0] + t)); /* one root: exact in units of powers of two */
 }
 
 bool perpi_soc_scale(int32_t n, const double* x, const double* z, perpi_soc_scaling* s)
