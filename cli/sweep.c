@@ -415,6 +415,11 @@ static int report_rerun(const cli_args* args, const perp_study* study, const per
                : depends_on_machine(old->status) ? "in the database it did not come to its end"
                                                  : "the same bits as in the database");
     }
+    if (differs != NULL &&
+        row->status != PERP_RUN_OK) { /* such as a recording that cannot be written */
+        cli_complain("run %lld: %s", (long long)row->id, row->message);
+        return CLI_FAILED;
+    }
     if (differs != NULL) {
         cli_complain(
             "run %lld: %s is not that of the database: the program or a file of the scene has "

@@ -147,6 +147,16 @@ def results_are_not_written_over():
 
 
 @test
+def rerun_says_why_a_recording_cannot_be_written():
+    good("sweep", study(), "--out", "again.db", "--quiet")
+    expected = table("again.db")
+    for out in ("again.db", "nowhere/r.h5"):
+        done = perp("sweep", "rerun", "again.db", "3", "--out", out)
+        assert done.returncode == 3 and out in done.stderr and "has changed" not in done.stderr, done.stderr
+    assert table("again.db") == expected
+
+
+@test
 def two_names_of_one_number_are_refused():
     name = study(vary={"mu": {"values": [0.5]}, "/parameters/mu": {"values": [0.4]}}, sample={})
     assert "is the same number as 'mu'" in perp("sweep", name, "--out", "two.db").stderr
