@@ -305,7 +305,10 @@ static int sweep_study(const cli_args* args)
     }
     def.out = out;
     def.resume = cli_flag(args, "--resume");
-    exit_status = cli_plugins_load(args, context, &plugins);
+    exit_status = sweep_check_files(args, args->word[0], out);
+    if (exit_status == CLI_DONE) {
+        exit_status = cli_plugins_load(args, context, &plugins);
+    }
     if (exit_status == CLI_DONE) {
         int rank = 0;
         exit_status = sweep_mpi_size(&rank) > 1 ? sweep_run_mpi(args, &def, args->word[0], &plugins)
@@ -354,11 +357,16 @@ static bool same_number(double a, double b)
     return a == b || (!(a == a) && !(b == b));
 }
 
+static bool depends_on_machine(perp_run_status status)
+{
+    return status == PERP_RUN_CRASHED || status == PERP_RUN_TIMEOUT;
+}
+
 /* Name of the first number that differs from the database, or NULL. */
 static const char* difference(const perp_study* study, const perp_run_row* row,
                               const perp_run_row* old)
 {
-    if (old->status == PERP_RUN_CRASHED || old->status == PERP_RUN_TIMEOUT) {
+    if (depends_on_machine(old->status)) {
         return NULL;
     }
     if (row->status != old->status) {
@@ -403,7 +411,14 @@ static int report_rerun(const cli_args* args, const perp_study* study, const per
         printf("run %lld: %s%s%s, %lld steps; %s\n", (long long)row->id,
                perp_run_status_name(row->status), row->outcome[0] != '\0' ? ", " : "", row->outcome,
                (long long)row->steps,
-               differs == NULL ? "the same bits as in the database" : "not as in the database");
+               differs != NULL                   ? "not as in the database"
+               : depends_on_machine(old->status) ? "in the database it did not come to its end"
+                                                 : "the same bits as in the database");
+    }
+    if (differs != NULL &&
+        row->status != PERP_RUN_OK) { /* such as a recording that cannot be written */
+        cli_complain("run %lld: %s", (long long)row->id, row->message);
+        return CLI_FAILED;
     }
     if (differs != NULL) {
         cli_complain(

@@ -12,6 +12,8 @@ perp_run_options sweep_run_options(cli_plugins* plugins);
 /* "name.db", "name.csv", ... are written by one process; what a shell needs to repeat a run. */
 void sweep_quote(const char* path, char* text, size_t size);
 
+/* Can --csv and --page be written, and are they other files than the study and the database? Asked before the runs. */
+int sweep_check_files(const cli_args* args, const char* input, const char* database);
 /* Rows as a table of text with commas. CLI_DONE, or after saying why. */
 int sweep_write_csv(const cli_args* args, perp_context* context, perp_results* results,
                     const char* path);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "sweep.h"
@@ -96,6 +97,53 @@ static bool write_csv_row(void* user, const perp_run_row* row)
     (void)fputc(',', c->file);
     put_csv(c->file, row->message);
     return fputc('\n', c->file) != EOF;
+}
+
+/* The folder of a path; returns the name in it. */
+static const char* split_path(const char* path, char* folder, size_t size)
+{
+    const char* slash = strrchr(path, '/');
+    (void)snprintf(folder, size, "%.*s", slash != NULL ? (int)(slash - path + 1) : 1,
+                   slash != NULL ? path : ".");
+    return slash != NULL ? slash + 1 : path;
+}
+
+static bool same_inode(const char* a, const char* b)
+{
+    struct stat s, t;
+    return stat(a, &s) == 0 && stat(b, &t) == 0 && s.st_dev == t.st_dev && s.st_ino == t.st_ino;
+}
+
+/* Also of files that are not there yet. */
+static bool same_file(const char* a, const char* b)
+{
+    char of_a[4200], of_b[4200];
+    const char* name = split_path(a, of_a, sizeof of_a);
+    const char* other = split_path(b, of_b, sizeof of_b);
+    return same_inode(a, b) || (strcmp(name, other) == 0 && same_inode(of_a, of_b));
+}
+
+int sweep_check_files(const cli_args* args, const char* input, const char* database)
+{
+    static const char* const option[] = {"--csv", "--page"};
+    for (int i = 0; i < 2; ++i) {
+        const char* path = cli_value(args, option[i]);
+        if (path == NULL || strcmp(path, "-") == 0) {
+            continue;
+        }
+        if (same_file(path, input) || same_file(path, database)) {
+            return cli_fail(args->json, CLI_BAD_INPUT, "%s: %s is the %s: give another file",
+                            option[i], path,
+                            same_file(path, database) ? "database" : "study itself");
+        }
+        char folder[4200];
+        (void)split_path(path, folder, sizeof folder);
+        if (access(path, W_OK) != 0 && access(folder, W_OK) != 0) {
+            return cli_fail(args->json, CLI_BAD_INPUT, "%s: %s: %s", option[i], path,
+                            strerror(errno));
+        }
+    }
+    return CLI_DONE;
 }
 
 int sweep_write_csv(const cli_args* args, perp_context* context, perp_results* results,
@@ -284,6 +332,10 @@ static void print_show(const show_state* s, const char* path)
         const measure_sum* m = &s->measure[i];
         printf("  measure        ");
         cli_put_name(perp_study_measure_name(s->study, i), 14);
+        if (m->count == 0) {
+            printf(" has no value in any run\n");
+            continue;
+        }
         printf(" mean %.6g, deviation %.4g, from %.6g to %.6g (%lld runs)\n", m->mean, deviation(m),
                m->min, m->max, (long long)m->count);
     }
@@ -333,12 +385,13 @@ static void print_show_json(const show_state* s)
     json_object_set_new(o, "outcomes", kinds_json(s->outcome, s->rows));
     json_object_set_new(o, "failures", kinds_json(s->message, s->rows));
     for (int32_t i = 0; i < perp_study_measure_count(s->study); ++i) {
-        const measure_sum* m = &s->measure[i];
+        measure_sum none = {.mean = NAN, .square = NAN, .min = NAN, .max = NAN};
+        const measure_sum* m = s->measure[i].count > 0 ? &s->measure[i] : &none;
         json_object_set_new(measures, perp_study_measure_name(s->study, i),
                             json_pack("{s:I, s:o, s:o, s:o, s:o}", "count", (json_int_t)m->count,
                                       "mean", cli_number(m->mean), "deviation",
-                                      cli_number(deviation(m)), "min", cli_number(m->min), "max",
-                                      cli_number(m->max)));
+                                      cli_number(m->count > 0 ? deviation(m) : NAN), "min",
+                                      cli_number(m->min), "max", cli_number(m->max)));
     }
     json_object_set_new(o, "measures", measures);
     for (int i = 0; i < SLOWEST && s->slowest[i].id > 0; ++i) {
@@ -356,8 +409,8 @@ static int show_results(const cli_args* args, perp_context* context, perp_result
 {
     const char *csv = cli_value(args, "--csv"), *page = cli_value(args, "--page");
     show_state s = {.study = perp_results_study(results)};
-    int exit_status = CLI_DONE;
-    if (csv != NULL) {
+    int exit_status = sweep_check_files(args, args->word[1], args->word[1]);
+    if (exit_status == CLI_DONE && csv != NULL) {
         exit_status = sweep_write_csv(args, context, results, csv);
     }
     if (exit_status == CLI_DONE && page != NULL) {

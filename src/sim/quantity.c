@@ -656,6 +656,27 @@ size_t perp_quantity_name(const perp_model* model, const perp_quantity* quantity
     return append(text, size, at, e->name);
 }
 
+/* Of pairs of bodies, which perp_quantity_list leaves out: they are many, so that large scenes have no suggestion. */
+static void nearest_of_pairs(const perp_model* model, const char* name, char* best)
+{
+    enum { PAIR_BODIES = 60 };
+    const int32_t bodies = model->body_count <= PAIR_BODIES ? (int32_t)model->body_count : 0;
+    for (int32_t k = 0; k < ENTRY_COUNT * bodies * bodies; ++k) {
+        const perp_quantity quantity = {
+            .entry = k / (bodies * bodies), .owner = k / bodies % bodies, .second = k % bodies};
+        const owner_kind kind = table[quantity.entry].owner;
+        if ((kind != OF_CONTACT && kind != OF_DISTANCE) || quantity.owner == quantity.second) {
+            continue;
+        }
+        char other[NAME_SIZE];
+        const size_t n = perp_quantity_name(model, &quantity, other, sizeof other);
+        const char* const both[] = {best[0] != '\0' ? best : other, other, NULL};
+        if (n < 64 && perpi_nearest(name, both) == other) {
+            memcpy(best, other, n + 1);
+        }
+    }
+}
+
 void perpi_quantity_nearest(const perp_model* model, const char* name, char* text, size_t size)
 {
     char best[NAME_SIZE] = "", other[NAME_SIZE];
@@ -674,6 +695,9 @@ void perpi_quantity_nearest(const perp_model* model, const char* name, char* tex
                 memcpy(best, other, (size_t)(dot - other) + 1);
             }
         }
+    }
+    if (strncmp(name, contacts, 4) == 0 || strncmp(name, distances, 4) == 0) {
+        nearest_of_pairs(model, name, best);
     }
     (void)snprintf(text, size, "%s", best);
 }

@@ -297,7 +297,7 @@ static const char* signal_name(int number)
     case SIGFPE: return "SIGFPE (arithmetic error)";
     case SIGILL: return "SIGILL (illegal instruction)";
     case SIGKILL: return "SIGKILL (killed twice; memory may be short)";
-    case SIGTERM: return "SIGTERM";
+    case SIGTERM: return "SIGTERM (ended twice)";
     default: return "another signal";
     }
 }
@@ -320,6 +320,12 @@ static void describe_end(const perp_pool* pool, const pool_worker* w, int state,
         (void)snprintf(text, size, "the process ended with exit status %d", WEXITSTATUS(state));
     }
     row->message = text;
+}
+
+/* SIGTERM goes to all processes of a job: the parent ends the sweep, and the run is done when it is resumed. */
+static bool is_from_outside(int number)
+{
+    return number == SIGKILL || number == SIGTERM;
 }
 
 static bool was_killed_before(const perp_pool* pool, int64_t id)
@@ -348,7 +354,7 @@ static perp_status replace_worker(perp_pool* pool, pool_worker* w, row_fn fn, vo
     if (w->count > 0) {
         const int64_t id = w->queue[w->first];
         const bool from_outside =
-            WIFSIGNALED(state) && WTERMSIG(state) == SIGKILL && !w->stopped_by_us;
+            WIFSIGNALED(state) && is_from_outside(WTERMSIG(state)) && !w->stopped_by_us;
         if (from_outside && !was_killed_before(pool, id)) {
             status = append_id(pool, &pool->killed, &pool->killed_count, &pool->killed_room, id);
         } else {

@@ -156,6 +156,13 @@ static bool is_reserved(const char* name)
     return false;
 }
 
+/* What a name sets, such that equal texts are equal places: a parameter has a pointer too. */
+static const char* place_of(const char* name)
+{
+    static const char prefix[] = "/parameters/";
+    return strncmp(name, prefix, sizeof prefix - 1) == 0 ? name + sizeof prefix - 1 : name;
+}
+
 static perp_status read_vary(perpi_reader* r, perp_study* s)
 {
     json_t* vary = json_object_get(s->root, "vary");
@@ -177,6 +184,11 @@ static perp_status read_vary(perpi_reader* r, perp_study* s)
                 "is a column of every result: give the parameter another name");
         }
         for (int32_t k = 0; k < s->vary_count; ++k) {
+            if (strcmp(place_of(s->vary[k].info.name), place_of(v->info.name)) == 0) {
+                return perpi_reader_fail(r, PERP_ERROR_INPUT,
+                                         "is the same number as '%s', which varies already",
+                                         s->vary[k].info.name);
+            }
             if (strcasecmp(s->vary[k].info.name, v->info.name) == 0) {
                 return perpi_reader_fail(
                     r, PERP_ERROR_INPUT,

@@ -23,6 +23,8 @@ PERP_NODISCARD perp_status perpi_writer_each(
 PERP_NODISCARD perp_status perpi_writer_add(perpi_writer* writer, const perp_run_row* row);
 /* Removes a row, if it is there. */
 PERP_NODISCARD perp_status perpi_writer_remove(perpi_writer* writer, int64_t id);
+/* Its connection, which sees the rows of the present transaction. */
+struct sqlite3* perpi_writer_db(perpi_writer* writer);
 /* Ends the present transaction if it is older than the seconds given. */
 PERP_NODISCARD perp_status perpi_writer_commit(perpi_writer* writer, double seconds);
 /* NULL is allowed. What was not committed is lost. */

@@ -235,7 +235,7 @@ perp_status perp_results_row(perp_results* results, int64_t id, perp_run_row* ro
                           "%s: has no run %lld; ids go from 1 to %lld", results->path,
                           (long long)id, (long long)results->study->run_count);
     }
-    return perpi_sql_fail(results->context, results->db, results->path);
+    return perpi_sql_fail(results->context, sqlite3_db_handle(results->one), results->path);
 }
 
 /* ---- joining ----------------------------------------------------------------------------------*/
@@ -243,7 +243,7 @@ perp_status perp_results_row(perp_results* results, int64_t id, perp_run_row* ro
 typedef struct merge_state {
     perp_context* context;
     perpi_writer* writer;
-    perp_results* out; /* to look at the rows that are there */
+    perp_results* out; /* to look at the rows that are there; reads by the writer's connection */
     const char* from;
     int64_t rows;
     perp_status status;
@@ -275,7 +275,10 @@ static bool merge_row(void* user, const perp_run_row* row)
 {
     merge_state* m = user;
     perp_run_row old;
-    if (perp_results_row(m->out, row->id, &old) != PERP_OK) {
+    const perp_status found = perp_results_row(m->out, row->id, &old);
+    if (found != PERP_OK && found != PERP_ERROR_INPUT) {
+        m->status = found;
+    } else if (found == PERP_ERROR_INPUT) { /* it is not there */
         m->rows += 1;
         m->status = perpi_writer_add(m->writer, row);
     } else if (depends_on_machine(old.status) && !depends_on_machine(row->status)) {
@@ -288,8 +291,24 @@ static bool merge_row(void* user, const perp_run_row* row)
                                "%s: run %lld differs from the same run of another file", m->from,
                                (long long)row->id);
     }
-    (void)sqlite3_reset(m->out->one); /* or it would hold a lock that the writer needs */
+    (void)sqlite3_reset(m->out->one);
     return m->status == PERP_OK;
+}
+
+/* Rows that are there are looked up by the writer's own connection: a long transaction locks all others out as soon as its
+ * pages do not fit into SQLite's cache. */
+static perp_status open_merged(merge_state* m, const char* path)
+{
+    perp_status status = perp_results_open(m->context, path, &m->out);
+    if (status != PERP_OK) {
+        return status;
+    }
+    sqlite3_stmt* one = NULL;
+    status = perpi_sql_prepare(m->context, perpi_writer_db(m->writer), path,
+                               sqlite3_sql(m->out->one), &one);
+    (void)sqlite3_finalize(m->out->one);
+    m->out->one = one;
+    return status;
 }
 
 static perp_status merge_one(merge_state* m, perp_results* first, const char* path)
@@ -318,18 +337,20 @@ perp_status perp_results_merge(perp_context* context, const char* const* path, i
     merge_state m = {.context = context};
     perp_status status = perp_results_open(context, path[0], &first);
     bool created = false;
+    if (status == PERP_OK && access(out, F_OK) == 0) {
+        status = perpi_fail(context, PERP_ERROR_INPUT, "%s: exists: give another name", out);
+    }
     if (status == PERP_OK) {
         status = perpi_writer_open(context, first->study, out, first->user_code, false, &m.writer);
         created = status == PERP_OK;
     }
     if (status == PERP_OK) {
-        status = perp_results_open(context, out, &m.out);
+        status = open_merged(&m, out);
     }
     for (int32_t i = 0; status == PERP_OK && i < count; ++i) {
         status = merge_one(&m, first, path[i]);
         if (status == PERP_OK) {
-            status = perpi_writer_commit(m.writer,
-                                         0.0); /* the next file's rows are compared with these */
+            status = perpi_writer_commit(m.writer, 0.0);
         }
     }
     perp_results_close(m.out);

@@ -265,6 +265,11 @@ void perpi_writer_close(perpi_writer* writer)
     perpi_free(writer->context, writer);
 }
 
+sqlite3* perpi_writer_db(perpi_writer* writer)
+{
+    return writer->db;
+}
+
 /* ---- rows -------------------------------------------------------------------------------------*/
 
 static perp_run_status status_of(const char* word)

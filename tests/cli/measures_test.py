@@ -163,6 +163,8 @@ def plot_export_and_list_have_the_same_names():
     assert abs(impulse - result["measures"]["push"]) < 1e-9 * impulse
     for verb in (("export", "r.h5"), ("plot", "r.h5")):
         assert "did you mean 'ball.position.x'?" in perp(*verb, "bal.position.x", status=2).err
+        assert "did you mean 'distance.ball.ground'?" in perp(*verb, "distance.ball.grund", status=2).err
+        assert "did you mean 'contact.ground.ball.normal'?" in perp(*verb, "contact.ground.bal.normal", status=2).err
     perp("plot", "r.h5", "distance.ground.ball", "contact.ground.ball", "ball.force", "-o", "f.svg")
     assert os.path.getsize("f.svg") > 1000
 

@@ -96,6 +96,72 @@ def a_sweep_survives_kill_of_the_parent_or_a_worker():
         reference = found
 
 
+@test
+def a_signal_to_all_processes_of_a_job_makes_no_row():
+    """As a batch system ends a job: SIGTERM to the parent and its workers at once."""
+    name = study(sample={"method": "random", "trials": 400, "seed": 3})
+    for seed in range(3):
+        process = subprocess.Popen([PERP, "sweep", name, "--out", "r.db", "--jobs", "2", "--quiet"],
+                                   start_new_session=True, stderr=subprocess.DEVNULL)
+        time.sleep(0.3 + 0.1 * seed)
+        os.killpg(process.pid, signal.SIGTERM)
+        assert process.wait(timeout=60) in (0, 3, -signal.SIGTERM)
+        if os.path.exists("r.db"):
+            assert {r["status"] for r in rows("r.db")} <= {"ok"}, seed
+            os.remove("r.db")
+
+
+@test
+def merge_joins_more_rows_than_fit_into_the_cache():
+    # Long texts make rows of 2 kB, so that one file is larger than the 2 MB that SQLite keeps in memory.
+    names = ["0*%d + box.position.x" % i + " " * 2000 for i in range(2)]
+    name = study(vary={"/measures/x": {"choice": names}}, sample={"method": "random", "trials": 4000, "seed": 3})
+    good("sweep", name, "--out", "part.db", "--quiet")
+    assert os.path.getsize("part.db") > 4e6
+    good("sweep", "merge", "part.db", "part.db", "--out", "merged.db", "--quiet")
+    assert table("merged.db") == table("part.db")
+    assert "exists: give another name" in perp("sweep", "merge", "part.db", "--out", "merged.db").stderr
+
+
+@test
+def a_measure_without_a_value_has_no_mean():
+    name = study(vary={"mu": {"values": [0.5]}}, sample={}, limit={"steps": 1})
+    good("sweep", name, "--out", "none.db", "--quiet")
+    assert "has no value in any run" in good("sweep", "show", "none.db").stdout
+    measures = json.loads(good("sweep", "show", "none.db", "--json").stdout)["measures"]
+    assert all(m["count"] == 0 and m["mean"] is None and m["max"] is None for m in measures.values())
+
+
+@test
+def results_are_not_written_over():
+    name = study()
+    good("sweep", name, "--out", "kept.db", "--quiet")
+    expected = table("kept.db")
+    os.symlink("kept.db", "link.html")
+    for words in (["show", "kept.db", "--csv", "kept.db"], ["show", "kept.db", "--page", "link.html"],
+                  [name, "--out", "new.db", "--csv", "./new.db"], [name, "--out", "new.db", "--csv", name],
+                  [name, "--out", "new.db", "--page", "nowhere/p.html"]):
+        done = perp("sweep", *words)
+        assert done.returncode == 2 and words[-2] in done.stderr, (words, done.stderr)
+    assert table("kept.db") == expected and not os.path.exists("new.db")
+
+
+@test
+def rerun_says_why_a_recording_cannot_be_written():
+    good("sweep", study(), "--out", "again.db", "--quiet")
+    expected = table("again.db")
+    for out in ("again.db", "nowhere/r.h5"):
+        done = perp("sweep", "rerun", "again.db", "3", "--out", out)
+        assert done.returncode == 3 and out in done.stderr and "has changed" not in done.stderr, done.stderr
+    assert table("again.db") == expected
+
+
+@test
+def two_names_of_one_number_are_refused():
+    name = study(vary={"mu": {"values": [0.5]}, "/parameters/mu": {"values": [0.4]}}, sample={})
+    assert "is the same number as 'mu'" in perp("sweep", name, "--out", "two.db").stderr
+
+
 FAULTS = """
 #include <signal.h>
 #include <stdlib.h>
