@@ -86,7 +86,7 @@ static bool is_symmetric_block(const double* M)
     perpi_pair2 sum = {0.0, 0.0};
     for (int i = 0; i < 36; i += 2) {
         const perpi_pair2 a = perpi_pair2_at(M + i);
-        sum += a - a; /* 0 if finite */
+        sum += 0.0 * a; /* 0 if finite */
     }
     bool same = sum[0] == 0.0 && sum[1] == 0.0;
     for (int i = 1; i < 6; ++i) {
