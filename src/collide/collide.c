@@ -758,7 +758,9 @@ static perp_status remember_call(perpi_collider* c, const perpi_pose* pose)
     c->record_capacity = capacity;
     c->last_count = c->broad.pair_count;
     c->last_length = c->model->length;
-    memcpy(c->last_pose, pose, c->model->body_count * sizeof *pose);
+    if (c->model->body_count > 0) {
+        memcpy(c->last_pose, pose, c->model->body_count * sizeof *pose);
+    }
     return PERP_OK;
 }
 
