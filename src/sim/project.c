@@ -161,7 +161,9 @@ static perp_status solve_projection(perpi_step* step, perp_report* report, bool*
         return status;
     }
     if (step->direct) { /* velocities: equality rows alone, unless contacts are closed */
-        memset(step->correction->p, 0, (size_t)f->problem.row_count * sizeof(double));
+        if (f->problem.row_count > 0) {
+            memset(step->correction->p, 0, (size_t)f->problem.row_count * sizeof(double));
+        }
         status = perpi_joint_system_solve_all(step->system, f, step->correction->v,
                                               step->correction->p, solved);
         if (status != PERP_OK || *solved) {
