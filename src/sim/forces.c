@@ -85,6 +85,7 @@ static perp_status refuse(const finder* x)
                : j->has_limits                         ? "limits of joints"
                : j->friction > 0.0 || j->damping > 0.0 ? "friction and damping of joints"
                : j->type == PERP_JOINT_ROPE            ? "ropes"
+               : j->type == PERP_JOINT_GEAR            ? "gears"
                                                        : what;
     }
     for (size_t i = 0; i < model->body_count; ++i) {
