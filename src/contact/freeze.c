@@ -82,9 +82,9 @@ static bool take_features(const freeze_case* c, perpi_frozen_feature a, perpi_fr
     perpi_frozen_contact* f = c->frozen;
     f->feature[0] = a;
     f->feature[1] = b;
+    f->feature[0].shape = c->shape[0];
+    f->feature[1].shape = c->shape[1];
     for (int s = 0; s < 2; ++s) {
-        f->feature[s].shape = c->shape[s];
-        f->feature[s].place = c->point[s];
         if (!perpi_feature_exists(c->model, f, s)) {
             return false;
         }
@@ -412,11 +412,21 @@ static bool take_polyhedra(const freeze_case* c, const found_features found[2])
 
 /* ---- 3: any features ------------------------------------------------------------------------------------- */
 
+/* Whether the pair is a polyhedron and a cylinder: along a face of the polyhedron all rows have its normal, also
+ * where the end of the cylinder lies flat on it. */
+static bool has_faces_only(const freeze_case* c, const found_features* one)
+{
+    return has_polyhedron(c, c->first) && shape_of(c, 1 - c->first)->type == PERP_SHAPE_CYLINDER &&
+           one->count > 0 && one->item[0].kind == PERPI_FEATURE_FACE;
+}
+
 static bool take_any(const freeze_case* c, const found_features found[2])
 {
-    for (int i = 0; i < found[0].count; ++i) {
-        for (int k = 0; k < found[1].count; ++k) {
-            if (take_features(c, found[0].item[i], found[1].item[k])) {
+    const found_features *one = &found[c->first], *two = &found[1 - c->first];
+    const bool faces = has_faces_only(c, one);
+    for (int i = 0; i < one->count && (!faces || one->item[i].kind == PERPI_FEATURE_FACE); ++i) {
+        for (int k = 0; k < two->count; ++k) {
+            if (take_in_order(c, one->item[i], two->item[k])) {
                 return true;
             }
         }

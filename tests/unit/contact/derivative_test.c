@@ -4,7 +4,7 @@
  * The contact at a shifted pose is the one with the same key, or, where the number changes by rounding (the end of a
  * capsule's axis over the border of a face belongs to the face or to its edge), the nearest one. Where forward and
  * backward differences disagree, the collider has changed the features in between, and the column is not
- * compared. Of three step sizes the best counts. Shares of contacts that are refused and of columns that are not
+ * compared. Of four step sizes the best counts. Shares of contacts that are refused and of columns that are not
  * compared are bounded.
  *
  * PERP_TABLE=N compares N contacts of each pair and prints the errors. */
@@ -12,7 +12,7 @@
 #include "contact/contact.h"
 #include "contact/derivative.h"
 
-enum { NUMBERS = 13 }; /* gap, normal, tangent, points */
+enum { NUMBERS = 13, STEPS = 4 }; /* gap, normal, tangent, points */
 
 typedef struct stage {
     perp_context* context;
@@ -264,7 +264,7 @@ static bool compare_column(stage* s, const perp_contact* c, const perpi_pose* po
 
 static void compare_contact(stage* s, const perp_contact* c, const perpi_pose* pose, tally* t)
 {
-    static const double step[3] = {1e-2, 1e-3, 1e-4};
+    static const double step[STEPS] = {1e-2, 1e-3, 1e-4, 1e-5};
     perpi_contact_derivative d;
     perpi_frozen_contact frozen;
     t->contacts += 1;
@@ -288,7 +288,7 @@ static void compare_contact(stage* s, const perp_contact* c, const perpi_pose* p
             continue;
         }
         double best = INFINITY, best_frozen = INFINITY;
-        for (int i = 0; i < 3; ++i) {
+        for (int i = 0; i < STEPS; ++i) {
             double error, of_frozen;
             if (compare_column(s, c, pose, &d, &frozen, k, step[i], most, &error, &of_frozen)) {
                 best = error < best ? error : best;
