@@ -1,4 +1,4 @@
-/* src/collide/derivative.h - a contact with its features frozen: its geometry at other poses and sizes, and its
+/* src/contact/derivative.h - a contact with its features frozen: its geometry at other poses and sizes, and its
  * derivatives by small displacements of its two bodies.
  *
  * The features of a contact (a vertex and a face, two edges, a rim and a plane, two smooth surfaces, ...) are named
@@ -30,8 +30,8 @@
  *     end, surfaces that are flat along the normal (singular system).
  * Ask for the contacts that act (impulse, or an active gap row) only: others do not enter the derivative of a step.
  */
-#ifndef PERPI_COLLIDE_DERIVATIVE_H
-#define PERPI_COLLIDE_DERIVATIVE_H
+#ifndef PERPI_CONTACT_DERIVATIVE_H
+#define PERPI_CONTACT_DERIVATIVE_H
 
 #include "collide/collide.h"
 #include "perp/contact.h"
