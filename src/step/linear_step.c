@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "collide/derivative.h"
+#include "contact/derivative.h"
 #include "linalg/block_lu.h"
 #include "step/active_law.h"
 #include "step/force_rows.h"

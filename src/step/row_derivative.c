@@ -10,7 +10,7 @@
 #include <float.h>
 #include <string.h>
 
-#include "collide/derivative.h"
+#include "contact/derivative.h"
 #include "step/force_rows.h"
 #include "step/joint_rows.h"
 
