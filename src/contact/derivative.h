@@ -5,13 +5,15 @@
  * by its key, or found from its stored point and normal where the key does not name them. Frozen, each is a base point
  * with up to two free parameters, fixed in its body:
  *
- *     point    none                                         vertex, centre of a ball, end of a capsule's axis
- *     line     one, along its direction                     edge, axis of a capsule or of a cylinder
- *     cut      one, along a line; the line is cut by a plane fixed in the other body (end of the part of a capsule's
- *              axis that lies over a face)
- *     rim      one, along a circle                          end of a cylinder
- *     face     two                                          plane, face, edge of a polygon, end of a cylinder
+ *     point    none                            vertex, centre of a ball, end of a capsule's axis, numbered point of a rim
+ *     line     one, along its direction        edge, axis of a capsule or of a cylinder
+ *     rim      one, along a circle             end of a cylinder
+ *     face     two                             plane, face, edge of a polygon, end of a cylinder
  *     surface  none; the point is the support point along the normal   ellipsoid, superquadric, superellipse
+ *     cut      one, along a line that a plane fixed in the other body cuts: the end of the part of a capsule's axis,
+ *              or of a chord of a rim, that lies over a face
+ *     side     two, along and around a cylinder: the end of the part of its lowest line that lies over a face
+ *     corner   two, in the end of a cylinder, over a corner of the other body's face
  *
  * The surface point is the base point, moved along the normal by the radius (balls, capsules, sides of cylinders). The
  * contact is the solution of a square system: p_a + gap n = p_b, and for each free parameter one equation: the
@@ -54,10 +56,12 @@ typedef struct perpi_contact_geometry {
 typedef enum perpi_feature_kind {
     PERPI_FEATURE_POINT,
     PERPI_FEATURE_LINE,
-    PERPI_FEATURE_CUT,
     PERPI_FEATURE_RIM,
     PERPI_FEATURE_FACE,
     PERPI_FEATURE_SURFACE,
+    PERPI_FEATURE_CUT,
+    PERPI_FEATURE_SIDE,
+    PERPI_FEATURE_CORNER,
 } perpi_feature_kind;
 
 /* A feature of a shape by number, so that it exists in every model of the same structure. */
@@ -65,11 +69,12 @@ typedef struct perpi_frozen_feature {
     perpi_feature_kind kind;
     int32_t shape; /* of the model */
     int32_t
-        index; /* of the vertex, edge or face; of an axis or a rim: the end (-1, 0: the whole axis, 1) */
-    bool round; /* moved out by the shape's radius along the normal */
-    int32_t cut,
-        corner; /* CUT: face of the other shape; -1: by the plane of the face itself, else by the plane
-                          * through the edge from this corner of the face, at a right angle to the face */
+        index; /* vertex, edge or face; end (-1 or 1) of a capsule or cylinder; point k of the rim at -z: k, at
+                     * +z: 8 + k, also of the chord that begins there */
+    int32_t
+        corner; /* CUT, SIDE, CORNER: of the other shape's face, in perpi_polyhedron.corner; the plane contains the
+                     * edge that begins there, and the normal of the face */
+    int32_t cut; /* that face */
     vec3
         place; /* base point in the shape's frame when frozen: the start of the search at other poses */
 } perpi_frozen_feature;
