@@ -69,6 +69,8 @@ struct perpi_linear_step {
     double *q_next, *v_next, *s_next;
     size_t q_next_capacity, v_next_capacity, s_next_capacity;
     bool frozen_done;
+    perpi_pose* pose_before;
+    size_t pose_before_capacity;
 };
 
 perpi_linear_size perpi_linear_size_of(const perp_model* model)
@@ -111,7 +113,7 @@ void perpi_linear_step_destroy(perpi_linear_step* l)
                            l->work,  l->law,        l->d,            l->d_of,   l->force,
                            l->body,  l->force_rate, l->force_spring, l->start,  l->column,
                            l->fill,  l->contact,    l->frozen,       l->q_next, l->v_next,
-                           l->s_next};
+                           l->s_next, l->pose_before};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(l->context, owned[i]);
     }
@@ -503,6 +505,7 @@ static perp_status add_derivative(perpi_linear_step* l, const perpi_solved* at, 
         status = perpi_constraint_differentiate(at, i, &l->d[l->d_count]);
     }
     if (status == PERP_OK) {
+        l->report.flags |= l->d[l->d_count].border ? PERPI_LINEAR_CHOICE : 0;
         l->d_of[i] = l->d_count++;
     }
     return status;
@@ -510,9 +513,25 @@ static perp_status add_derivative(perpi_linear_step* l, const perpi_solved* at, 
 
 static perp_status differentiate_rows(perpi_linear_step* l)
 {
-    const perpi_solved at = {.in = &l->step.in, .f = l->f, .v = l->v, .p = l->p};
     const perp_model* model = l->step.in.model;
-    perp_status status = PERP_OK;
+    perp_status status = perpi_grow(l->context, &l->pose_before, &l->pose_before_capacity,
+                                    model->body_count, sizeof *l->pose_before);
+    if (status != PERP_OK) {
+        return status;
+    }
+    const bool rolls = l->step.in.settings->midway && l->step.q_before != NULL;
+    for (int32_t i = 0; rolls && i < (int32_t)model->body_count; ++i) {
+        l->pose_before[i] = perpi_state_pose(model, l->step.q_before, i);
+    }
+    const perpi_solved at = {.in = &l->step.in,
+                             .f = l->f,
+                             .v = l->v,
+                             .p = l->p,
+                             .pose_before = l->pose_before,
+                             .contact_before = rolls ? l->step.contact_before : NULL,
+                             .contact_before_count = l->step.contact_before_count,
+                             .h_before = l->step.h_before,
+                             .threshold = l->options.threshold};
     l->d_count = 0;
     for (int32_t i = 0; i < l->f->constraints; ++i) {
         l->d_of[i] = -1;
@@ -1066,6 +1085,10 @@ static void residual_forward(const perpi_linear_step* l, const double* dx, doubl
         for (int32_t k = 0; k < l->columns.count; ++k) {
             const int32_t column = l->columns.item[k], place = place_of(l, d->body, column);
             const double x = place >= 0 ? dq[place] : 0.0;
+            for (int32_t r = 1; d->rolls && place >= 0 && r < 3 && r < c->rows; ++r) {
+                r_u[c->row + r] += d->rate[r - 1][column] * dv[place] +
+                                   d->before[r - 1][column] * dx[at.before + place];
+            }
             if (x == 0.0) {
                 continue;
             }
@@ -1159,6 +1182,10 @@ static void residual_adjoint(const perpi_linear_step* l, const double* m_v, cons
             }
             if (place >= 0) {
                 yq[place] += sum;
+            }
+            for (int32_t r = 1; d->rolls && place >= 0 && r < 3 && r < c->rows; ++r) {
+                yv[place] += d->rate[r - 1][column] * m_u[c->row + r];
+                y[at.before + place] += d->before[r - 1][column] * m_u[c->row + r];
             }
         }
     }

@@ -13,6 +13,7 @@
 #include "contact/derivative.h"
 #include "step/force_rows.h"
 #include "step/joint_rows.h"
+#include "step/rolling.h"
 
 perpi_columns perpi_pair_columns(const perp_model* model)
 {
@@ -156,6 +157,67 @@ static vec3 column3(const double d[3][12], int32_t c)
     return v3(d[0][c], d[1][c], d[2][c]);
 }
 
+/* The contact of the step before with the same features, if it decides the slip of this one (src/sim/rolling.c). */
+static const perp_contact* rolling_before(const perpi_solved* at, const perp_contact* c)
+{
+    const perp_model* model = at->in->model;
+    const double a = v3_norm(perpi_state_rate(model, at->in->v, c->body_a));
+    const double b = v3_norm(perpi_state_rate(model, at->in->v, c->body_b));
+    if (!at->in->settings->midway || at->contact_before == NULL ||
+        model->body[c->body_a].joints > 0 || model->body[c->body_b].joints > 0 ||
+        at->in->h * (a > b ? a : b) > PERPI_ROLLING_LARGEST_TURN || c->cone == PERP_CONE_NONE ||
+        perpi_contact_driven(model, c)) {
+        return NULL;
+    }
+    const perp_contact* list = at->contact_before;
+    for (int32_t i = 0; i < at->contact_before_count; ++i) {
+        if (list[i].key != c->key || !(list[i].impulse[0] > 0.0)) {
+            continue;
+        }
+        for (int32_t k = i - 1; k <= i + 1; k += 2) { /* its neighbours of the same pair push, too */
+            if (k >= 0 && k < at->contact_before_count && list[k].impulse[0] > 0.0 &&
+                list[k].body_a == c->body_a && list[k].body_b == c->body_b) {
+                return NULL;
+            }
+        }
+        return &list[i];
+    }
+    return NULL;
+}
+
+static perp_status add_rolling(const perpi_solved* at, const perp_contact* contact,
+                               const perp_contact* before, const perpi_contact_derivative* g,
+                               int32_t rows, perpi_constraint_derivative* d)
+{
+    perpi_contact_derivative g_before;
+    const perp_status status =
+        perpi_contact_derivative_at(at->in->model, at->pose_before, before, &g_before);
+    if (status != PERP_OK) {
+        return status;
+    }
+    const perpi_rolling_derivative roll =
+        perpi_rolling_differentiate(&(perpi_rolling_input){.model = at->in->model,
+                                                           .pose = at->f->pose,
+                                                           .v = at->in->v,
+                                                           .h = at->in->h,
+                                                           .h_before = at->h_before,
+                                                           .contact = contact,
+                                                           .before = before,
+                                                           .change = g,
+                                                           .change_before = &g_before,
+                                                           .threshold = at->threshold});
+    d->rolls = roll.rolls;
+    d->border = roll.border;
+    for (int32_t r = 1; roll.rolls && r < 3 && r < rows; ++r) {
+        for (int c = 0; c < PERPI_PAIR_DOFS; ++c) {
+            d->u[r][c] += roll.pose[r - 1][c];
+            d->rate[r - 1][c] = roll.rate[r - 1][c];
+            d->before[r - 1][c] = roll.before[r - 1][c];
+        }
+    }
+    return PERP_OK;
+}
+
 static perp_status differentiate_contact(const perpi_solved* at, int32_t index,
                                          perpi_constraint_derivative* d)
 {
@@ -173,6 +235,13 @@ static perp_status differentiate_contact(const perpi_solved* at, int32_t index,
     }
     begin_derivative(body, d);
     act_on_particles(model, contact, &g);
+    const perp_contact* before = rolling_before(at, contact);
+    if (before != NULL) {
+        const perp_status rolling = add_rolling(at, contact, before, &g, constraint->rows, d);
+        if (rolling != PERP_OK) {
+            return rolling;
+        }
+    }
     const vec3 n = v3_from(contact->normal), t = v3_from(contact->tangent), o = v3_cross(n, t);
     const vec3 direction[4] = {n, t, o, n};
     perpi_row row[4];

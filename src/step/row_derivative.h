@@ -16,6 +16,10 @@ typedef struct perpi_constraint_derivative {
     double u[PERPI_CONSTRAINT_ROWS][PERPI_PAIR_DOFS];
     double impulse[PERPI_PAIR_DOFS][PERPI_PAIR_DOFS]; /* force and torque on a, then on b */
     double integral;                                  /* of a controller: d b by its integral */
+    /* of a contact that rolls: d u of its tangential rows by velocities at the start, and by displacements of the
+     * step before */
+    bool rolls, border;
+    double rate[2][PERPI_PAIR_DOFS], before[2][PERPI_PAIR_DOFS];
 } perpi_constraint_derivative;
 
 /* The displacements that exist: all twelve, or of planar bodies x, y and the rotation about z of each. */
@@ -29,6 +33,11 @@ typedef struct perpi_solved {
     const perpi_step_input* in;
     const perpi_formulation* f;
     const double *v, *p; /* of the problem */
+    /* the step before, for rolling contacts; contact_before NULL: there was none */
+    const perpi_pose* pose_before;
+    const perp_contact* contact_before;
+    int32_t contact_before_count;
+    double h_before, threshold;
 } perpi_solved;
 
 /* Of constraint `index` of the problem. PERP_ERROR_UNSUPPORTED: a contact whose geometry has no derivative; the

@@ -1,0 +1,36 @@
+/* src/step/rolling.h - the rule for the slip of rolling contacts (src/sim/rolling.c), and its derivative. */
+#ifndef PERPI_ROLLING_H
+#define PERPI_ROLLING_H
+
+#include "contact/derivative.h"
+#include "step/formulate.h"
+
+/* Below this part of u- the contact slides, where friction always dissipates, or it is at rest
+ * and c is rounding. */
+#define PERPI_ROLLING_LEAST_PART 0.45
+/* For bodies that rotate further in a step the motion of the contact point cannot be
+ * extrapolated. */
+#define PERPI_ROLLING_LARGEST_TURN 0.5
+/* Part of the bound of friction up to which the rule is blended. */
+#define PERPI_ROLLING_BLEND 0.1
+
+typedef struct perpi_rolling_input {
+    const perp_model* model;
+    const perpi_pose* pose;    /* at the start of the step */
+    const double* v;           /* flat, likewise */
+    double h, h_before;        /* of the step, and of the one before it */
+    const perp_contact *contact, *before; /* of these two steps */
+    const perpi_contact_derivative *change, *change_before; /* of their geometry, each at its poses */
+    double threshold;
+} perpi_rolling_input;
+
+/* d drift of (t, o) by displacements, by velocities, and by displacements of the step before. */
+typedef struct perpi_rolling_derivative {
+    bool rolls;  /* the rule applies */
+    bool border; /* it is at the border of its cases, or uses impulses of the step before */
+    double pose[2][12], rate[2][12], before[2][12];
+} perpi_rolling_derivative;
+
+perpi_rolling_derivative perpi_rolling_differentiate(const perpi_rolling_input* in);
+
+#endif
