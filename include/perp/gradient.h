@@ -45,7 +45,9 @@ typedef struct perp_gradient_flags {
     int64_t steps;      /* of the run */
     int64_t flagged;    /* of these, for one or more of the reasons below */
     int64_t weak;       /* a contact, limit or bound is at the border of its state: derivatives are one-sided */
-    int64_t immaterial; /* of the weak ones, not flagged: both states give the same derivative */
+    int64_t undetermined; /* impulses are not unique (a box that slides on four corners), and derivatives depend on
+                           * the ones that the solver found */
+    int64_t immaterial; /* of these two, not flagged: another state or other impulses give the same derivative */
     int64_t choice;     /* a rule of the scheme changes its case there */
     int64_t fallback;   /* the step was solved with other laws than the scene's */
     double margin;      /* the smallest distance from a change of state, relative; INFINITY: none can change */

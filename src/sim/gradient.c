@@ -379,9 +379,10 @@ static void count_flags(gradient_run* g, const perpi_tape_frame* frame, bool imm
     unsigned flags = report->flags | frame->flags;
     const double start = frame->time - frame->h;
     f->weak += (flags & PERPI_LINEAR_WEAK) != 0;
+    f->undetermined += (flags & PERPI_LINEAR_UNDETERMINED) != 0;
     if (immaterial) {
-        f->immaterial += (flags & PERPI_LINEAR_WEAK) != 0;
-        flags &= ~(unsigned)PERPI_LINEAR_WEAK;
+        f->immaterial += 1;
+        flags &= ~(PERPI_LINEAR_WEAK | PERPI_LINEAR_UNDETERMINED);
     }
     f->choice += (flags & PERPI_LINEAR_CHOICE) != 0;
     f->fallback += (flags & PERPI_LINEAR_FALLBACK) != 0;
@@ -430,25 +431,25 @@ static bool same_vector(const double* a, const double* b, int32_t n)
 
 /* ---- backwards -----------------------------------------------------------------------------------*/
 
+/* What may leave the derivative as it is. */
+static const unsigned DOUBTS = PERPI_LINEAR_WEAK | PERPI_LINEAR_UNDETERMINED;
+
 static perp_status step_back(gradient_run* g, size_t frame)
 {
     const perpi_taken_step step = taken_step(g, frame);
-    perpi_linear_options options = {.transposed = true, .threshold = g->in->threshold};
+    const perpi_linear_options options = {.transposed = true, .threshold = g->in->threshold};
+    bool doubtful = false;
     perp_status status = perpi_linear_step_make(g->linear, &step, &options);
-    bool immaterial = false;
-    if (status == PERP_OK && (perpi_linear_step_report(g->linear)->flags & PERPI_LINEAR_WEAK) != 0) {
-        /* the other states first: does the derivative depend on the choice? */
-        options.other = true;
+    const unsigned doubts = perpi_linear_step_report(g->linear)->flags & DOUBTS;
+    if (status == PERP_OK && doubts != 0) {
+        /* does the derivative depend on the choice? */
+        perpi_linear_options other = options;
+        other.other = (doubts & PERPI_LINEAR_WEAK) != 0;
+        other.shifted = (doubts & PERPI_LINEAR_UNDETERMINED) != 0;
+        status = perpi_linear_step_make(g->linear, &step, &other);
+        doubtful = status != PERP_OK || perpi_linear_step_adjoint(g->linear, g->y_next, g->other,
+                                                                  NULL) != PERP_OK;
         status = perpi_linear_step_make(g->linear, &step, &options);
-        if (status == PERP_OK) {
-            const perp_status other =
-                perpi_linear_step_adjoint(g->linear, g->y_next, g->other, NULL);
-            immaterial = other == PERP_OK;
-        }
-        options.other = false;
-        if (status == PERP_OK) {
-            status = perpi_linear_step_make(g->linear, &step, &options);
-        }
     }
     if (status == PERP_OK) {
         status = room_for_parameters(g);
@@ -459,7 +460,8 @@ static perp_status step_back(gradient_run* g, size_t frame)
     const int32_t size = perpi_linear_step_parameter_size(g->linear);
     double* multiplier = g->parameter + size;
     status = perpi_linear_step_adjoint(g->linear, g->y_next, g->y, multiplier);
-    immaterial = immaterial && same_vector(g->y, g->other, g->size.total);
+    const bool immaterial =
+        doubts != 0 && !doubtful && same_vector(g->y, g->other, g->size.total);
     for (int32_t i = 0; status == PERP_OK && i < g->in->parameter_count; ++i) {
         if (g->in->parameter[i].steps) {
             status = vary_step(g, &g->in->parameter[i]);

@@ -105,6 +105,7 @@ static void choose_round(const perpi_law_input* in, const perp_constraint* c, pe
                : push > 0.0 ? -p[1 + i] / e[i] / push
                             : (i == 0 ? 1.0 : 0.0);
     }
+    law->slides = moves;
     slide_round(law, e, c->mu, p[0], s, moves ? speed : 0.0, mean);
 }
 
@@ -288,7 +289,7 @@ static void open_contact(perpi_law* law)
     memset(law->B, 0, sizeof law->B);
     memset(law->E, 0, sizeof law->E);
     memset(law->g, 0, sizeof law->g);
-    law->acts = false;
+    law->acts = law->slides = false;
     for (int32_t i = 0; i < n; ++i) {
         law->B[i * n + i] = law->E[i * n + i] = 1.0;
     }

@@ -10,6 +10,7 @@ enum { PERPI_LAW_ROWS = 6, PERPI_LAW_SIZE = 36 };
 typedef struct perpi_law {
     bool acts;       /* A is not 0 */
     bool weak;       /* its margin is below the threshold */
+    bool slides;     /* on a round cone: A depends on its impulse */
     int32_t closing; /* its own index; in a group, of the member that closes while this one pushes */
     int32_t rows;
     double margin; /* distance from another state, relative */

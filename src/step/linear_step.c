@@ -765,40 +765,6 @@ static perp_status factor(perpi_linear_step* l)
     return PERP_OK;
 }
 
-perp_status perpi_linear_step_make(perpi_linear_step* l, const perpi_taken_step* step,
-                                   const perpi_linear_options* options)
-{
-    l->step = *step;
-    l->options = *options;
-    l->report = (perpi_linear_report){.margin = INFINITY, .margin_constraint = -1};
-    l->columns = perpi_pair_columns(step->in.model);
-    l->frozen_done = false;
-    perp_status status = perpi_formulate(l->f, &l->step.in);
-    if (status != PERP_OK) {
-        return status;
-    }
-    l->dofs = l->f->problem.dof_count;
-    l->rows = l->f->problem.row_count;
-    status = room_for_problem(l);
-    if (status != PERP_OK) {
-        return status;
-    }
-    const perpi_point point = {.v = step->v_solved,
-                               .contact = step->in.contact,
-                               .joint = step->joint_end,
-                               .memory = step->s_end,
-                               .v_start = step->in.v};
-    perpi_pack(l->f, step->in.model, &point, l->v, l->p);
-    status = make_bodies(l);
-    if (status != PERP_OK) {
-        return status;
-    }
-    evaluate_rows(l);
-    choose_laws(l);
-    status = differentiate_rows(l);
-    return status == PERP_OK ? factor(l) : status;
-}
-
 /* ---- solving -------------------------------------------------------------------------------------*/
 
 /* out += J' x, or R' x, of one constraint. */
@@ -883,7 +849,7 @@ static double largest(const double* x, int32_t n)
 
 /* Forward: M v - J' p = a, A R v + B p = c. Transposed: M v + R' A' p = a, -J v + B' p = c. In: a, c; out: v, p. The
  * refinement stops where it no longer halves the residual. */
-static void solve_system(perpi_linear_step* l, double* a, double* c)
+static void solve_system(perpi_linear_step* l, double* a, double* c, int rounds)
 {
     const perp_contact_problem* P = &l->f->problem;
     const int32_t dofs = l->dofs, rows = l->rows;
@@ -894,7 +860,7 @@ static void solve_system(perpi_linear_step* l, double* a, double* c)
     memcpy(ra, a, (size_t)dofs * sizeof *ra);
     memcpy(rc, c, (size_t)rows * sizeof *rc);
     double last = INFINITY;
-    for (int round = 0; round < MAX_REFINEMENTS; ++round) {
+    for (int round = 0; round < rounds; ++round) {
         /* the regularised system */
         memcpy(dv, ra, (size_t)dofs * sizeof *dv);
         for (int32_t i = 0; i < P->constraint_count; ++i) {
@@ -969,6 +935,105 @@ static void solve_system(perpi_linear_step* l, double* a, double* c)
     }
     memcpy(a, v, (size_t)dofs * sizeof *a);
     memcpy(c, p, (size_t)rows * sizeof *c);
+}
+
+/* ---- impulses that are not unique ------------------------------------------------------------------*/
+
+/* Relative to the regularisation: impulses of a random right-hand side that are larger belong to the null space. */
+static const double NULL_SPACE = 1e6;
+/* Part of the largest impulse by which impulses are shifted along the null space. */
+static const double SHIFT = 1e-2;
+
+static bool slides_somewhere(const perpi_linear_step* l)
+{
+    for (int32_t i = 0; i < l->f->constraints; ++i) {
+        if (l->law[i].slides) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* More contacts than a body needs leave the impulses undetermined: they can change without changing the motion. With
+ * sliding on a round cone the derivative depends on them. A fixed pseudo-random right-hand side shows such impulses,
+ * which then stand in l->work: they are as large as the regularisation is small. */
+static bool find_null_impulses(perpi_linear_step* l)
+{
+    const perp_contact_problem* P = &l->f->problem;
+    double *a = l->work + 3 * (l->dofs + l->rows), *c = a + l->dofs;
+    memset(a, 0, (size_t)l->dofs * sizeof *a);
+    memset(c, 0, (size_t)l->rows * sizeof *c);
+    uint32_t random = 12345u;
+    for (int32_t i = 0; i < P->constraint_count; ++i) {
+        const perp_constraint* x = &P->constraint[i];
+        for (int32_t r = 0; l->law[i].acts && r < x->rows; ++r) {
+            random = random * 1664525u + 1013904223u;
+            const double value = (double)(random >> 8) / 8388608.0 - 1.0;
+            c[x->row + r] = r == 0 || !l->law[i].slides ? l->w[x->row + r] * value : 0.0;
+        }
+    }
+    solve_system(l, a, c, 1);
+    double most = 0.0;
+    for (int32_t i = 0; i < P->constraint_count; ++i) {
+        most = l->law[i].slides ? perpi_larger(most, fabs(c[P->constraint[i].row])) : most;
+    }
+    return most > NULL_SPACE;
+}
+
+static void shift_impulses(perpi_linear_step* l)
+{
+    const double* c = l->work + 3 * (l->dofs + l->rows) + l->dofs;
+    const double by = SHIFT * largest(l->p, l->rows) / largest(c, l->rows);
+    for (int32_t i = 0; i < l->rows; ++i) {
+        l->p[i] += by * c[i];
+    }
+}
+
+perp_status perpi_linear_step_make(perpi_linear_step* l, const perpi_taken_step* step,
+                                   const perpi_linear_options* options)
+{
+    l->step = *step;
+    l->options = *options;
+    l->report = (perpi_linear_report){.margin = INFINITY, .margin_constraint = -1};
+    l->columns = perpi_pair_columns(step->in.model);
+    l->frozen_done = false;
+    perp_status status = perpi_formulate(l->f, &l->step.in);
+    if (status != PERP_OK) {
+        return status;
+    }
+    l->dofs = l->f->problem.dof_count;
+    l->rows = l->f->problem.row_count;
+    status = room_for_problem(l);
+    if (status != PERP_OK) {
+        return status;
+    }
+    const perpi_point point = {.v = step->v_solved,
+                               .contact = step->in.contact,
+                               .joint = step->joint_end,
+                               .memory = step->s_end,
+                               .v_start = step->in.v};
+    perpi_pack(l->f, step->in.model, &point, l->v, l->p);
+    status = make_bodies(l);
+    if (status != PERP_OK) {
+        return status;
+    }
+    evaluate_rows(l);
+    choose_laws(l);
+    status = factor(l);
+    if (status == PERP_OK && slides_somewhere(l) && find_null_impulses(l)) {
+        l->report.flags |= PERPI_LINEAR_UNDETERMINED;
+        if (options->shifted) {
+            l->options.transposed = false; /* the null space of the system itself, not of its transpose */
+            status = factor(l);
+            if (status == PERP_OK && find_null_impulses(l)) {
+                shift_impulses(l);
+            }
+            l->options.transposed = options->transposed;
+            choose_laws(l);
+            status = status == PERP_OK ? factor(l) : status;
+        }
+    }
+    return status == PERP_OK ? differentiate_rows(l) : status;
 }
 
 /* ---- the change of the residual by the state -------------------------------------------------------*/
@@ -1521,7 +1586,7 @@ perp_status perpi_linear_step_forward(perpi_linear_step* l, const double* dx,
         }
     }
     law_right_side(l, r_u, c);
-    solve_system(l, r_v, c);
+    solve_system(l, r_v, c, MAX_REFINEMENTS);
     advance_forward(l, dx, r_v, dx_next);
     if (parameter != NULL) {
         const int32_t total = perpi_linear_size_of(l->step.in.model).total;
@@ -1547,7 +1612,7 @@ perp_status perpi_linear_step_adjoint(perpi_linear_step* l, const double* y_next
     memset(m_v, 0, (dofs + 2 * rows) * sizeof *m_v);
     memset(y, 0, (size_t)total * sizeof *y);
     advance_adjoint(l, y_next, y, m_v);
-    solve_system(l, m_v, m_p);
+    solve_system(l, m_v, m_p, MAX_REFINEMENTS);
     /* the law's right-hand side is g - A r_u */
     for (int32_t i = 0; i < l->f->constraints; ++i) {
         const perp_constraint* x = &l->f->constraint[i];

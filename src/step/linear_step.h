@@ -24,6 +24,7 @@ typedef enum perpi_linear_flag {
     PERPI_LINEAR_CHOICE = 2,  /* a rule of the scheme is at the border of its cases */
     PERPI_LINEAR_FALLBACK = 4, /* the step was solved with other laws than the scene's */
     PERPI_LINEAR_SINGULAR = 8, /* the linear system has no unique solution */
+    PERPI_LINEAR_UNDETERMINED = 16, /* impulses are not unique, and the derivative may depend on them */
 } perpi_linear_flag;
 
 /* A step in time that was taken. */
@@ -63,6 +64,7 @@ typedef struct perpi_linear_options {
     bool transposed;  /* for the adjoint */
     double threshold; /* of the margin */
     bool other;       /* constraints below the threshold have their other state */
+    bool shifted;     /* other impulses, where they are not unique */
 } perpi_linear_options;
 
 /* Reads the solution, chooses the active set, differentiates the rows. The step must stay until the next call.
