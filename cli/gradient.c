@@ -46,8 +46,8 @@ static json_t* flags_json(const perp_gradient_flags* f)
     return o;
 }
 
-static void print_json(const perp_scene* scene, const perp_gradient_def* def, const perp_gradient* g,
-                       const double* difference, const double* spread)
+static void print_json(const perp_scene* scene, const perp_gradient_def* def,
+                       const perp_gradient* g, const double* difference, const double* spread)
 {
     const perp_gradient_flags flags = perp_gradient_flags_of(g);
     json_t* o = json_object();
@@ -95,8 +95,8 @@ static void print_flags(const perp_gradient_flags* f)
     printf("\n");
 }
 
-static void print_text(const perp_gradient_def* def, const perp_gradient* g, const double* difference,
-                       const double* spread)
+static void print_text(const perp_gradient_def* def, const perp_gradient* g,
+                       const double* difference, const double* spread)
 {
     const perp_gradient_flags flags = perp_gradient_flags_of(g);
     printf("%s", cli_bold());
@@ -139,7 +139,8 @@ static int show_gradient(const cli_args* args, const char* path, perp_context* c
         free(difference);
         free(spread);
         perp_gradient_destroy(g);
-        return cli_fail(args->json, cli_exit_of(status), "%s: %s", path, perp_context_error(context));
+        return cli_fail(args->json, cli_exit_of(status), "%s: %s", path,
+                        perp_context_error(context));
     }
     if (args->json) {
         print_json(scene, def, g, difference, spread);
@@ -173,8 +174,8 @@ static int find_gradient(const cli_args* args, const char* path, const cli_overr
         char* end;
         def.threshold = strtod(threshold, &end);
         if (end == threshold || *end != '\0' || !(def.threshold >= 0.0)) {
-            return cli_fail(args->json, CLI_BAD_INPUT, "--threshold: expected a number >= 0, got '%s'",
-                            threshold);
+            return cli_fail(args->json, CLI_BAD_INPUT,
+                            "--threshold: expected a number >= 0, got '%s'", threshold);
         }
     }
     const int loaded = cli_scene_load(args, context, path, overrides, scene);
@@ -226,10 +227,11 @@ const cli_verb cli_verb_gradient = {
     .name = "gradient",
     .usage = "SCENE --of MEASURE --by PARAM,... [--check] [--json]",
     .summary = "derivatives of a measure of a run by parameters",
-    .text = "The derivative of the computed run: every step is differentiated at its solution, with "
-            "its active set\nand its features as they are. Steps at which a contact is at the border "
-            "between two states have no\nderivative, only one-sided ones: they are flagged and "
-            "counted. Tight tolerances (1e-10) give more digits.",
+    .text =
+        "The derivative of the computed run: every step is differentiated at its solution, with "
+        "its active set\nand its features as they are. Steps at which a contact is at the border "
+        "between two states have no\nderivative, only one-sided ones: they are flagged and "
+        "counted. Tight tolerances (1e-10) give more digits.",
     .words_min = 1,
     .words_max = 1,
     .option = options,

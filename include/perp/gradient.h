@@ -26,31 +26,37 @@ extern "C" {
 
 typedef enum perp_gradient_mode {
     PERP_GRADIENT_ADJOINT = 0, /* backwards: the cost hardly depends on the number of parameters */
-    PERP_GRADIENT_FORWARD,     /* along with the run: one linear solve for each step and parameter */
+    PERP_GRADIENT_FORWARD, /* along with the run: one linear solve for each step and parameter */
 } perp_gradient_mode;
 
 typedef struct perp_gradient_def {
-    size_t struct_size; /* set by ..._default(); 0: not known */
+    size_t struct_size;  /* set by ..._default(); 0: not known */
     const char* measure; /* name of a measure of the scene */
-    const char* const* parameter; /* names of parameters, or JSON pointers of numbers of the scene */
+    const char* const*
+        parameter; /* names of parameters, or JSON pointers of numbers of the scene */
     int32_t parameter_count;
     perp_gradient_mode mode;
-    bool checkpoints; /* adjoint: keep every sqrt(steps)-th state and repeat the steps between, instead of all */
+    bool
+        checkpoints; /* adjoint: keep every sqrt(steps)-th state and repeat the steps between, instead of all */
     double threshold; /* margins below this flag a step; default 1e-6 */
 } perp_gradient_def;
 PERP_API perp_gradient_def perp_gradient_def_default(void);
 
 /* Steps at which the derivative is not, or may not be, that of the run. */
 typedef struct perp_gradient_flags {
-    int64_t steps;      /* of the run */
-    int64_t flagged;    /* of these, for one or more of the reasons below */
-    int64_t weak;       /* a contact, limit or bound is at the border of its state: derivatives are one-sided */
-    int64_t undetermined; /* impulses are not unique (a box that slides on four corners), and derivatives depend on
+    int64_t steps;   /* of the run */
+    int64_t flagged; /* of these, for one or more of the reasons below */
+    int64_t
+        weak; /* a contact, limit or bound is at the border of its state: derivatives are one-sided */
+    int64_t
+        undetermined; /* impulses are not unique (a box that slides on four corners), and derivatives depend on
                            * the ones that the solver found */
-    int64_t immaterial; /* of these two, not flagged: another state or other impulses give the same derivative */
-    int64_t choice;     /* a rule of the scheme changes its case there */
-    int64_t fallback;   /* the step was solved with other laws than the scene's */
-    double margin;      /* the smallest distance from a change of state, relative; INFINITY: none can change */
+    int64_t
+        immaterial; /* of these two, not flagged: another state or other impulses give the same derivative */
+    int64_t choice;   /* a rule of the scheme changes its case there */
+    int64_t fallback; /* the step was solved with other laws than the scene's */
+    double
+        margin; /* the smallest distance from a change of state, relative; INFINITY: none can change */
     double margin_time; /* the time at the start of that step */
     double first_time;  /* of the first flagged step; NaN: none */
 } perp_gradient_flags;

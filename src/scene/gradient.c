@@ -56,9 +56,9 @@ static perp_status number_of(perp_context* context, const perp_scene* scene, con
     json_t* root = json_loads(perp_scene_text(scene), 0, NULL);
     json_t *null = json_null(), *old = NULL;
     bool of_file;
-    perp_status status =
-        root != NULL ? perpi_json_place(context, perp_scene_name(scene), root, name, null, &old, &of_file)
-                     : PERP_ERROR_MEMORY;
+    perp_status status = root != NULL ? perpi_json_place(context, perp_scene_name(scene), root,
+                                                         name, null, &old, &of_file)
+                                      : PERP_ERROR_MEMORY;
     if (status == PERP_OK && !json_is_number(old)) {
         status = perpi_fail(context, PERP_ERROR_INPUT, "gradient: '%.100s' is not a number", name);
     } else if (status == PERP_OK) {
@@ -151,7 +151,8 @@ static perp_status differentiate_start(perp_context* context, const perp_model* 
             for (int32_t j = 0; j < n; ++j) {
                 const int32_t angular = n == 3 ? 2 : j - 3;
                 const bool linear = j < model->dimension;
-                x->start[at.q + n * i + j] += w * (linear ? v3_get(moved, j) : v3_get(turn, angular));
+                x->start[at.q + n * i + j] +=
+                    w * (linear ? v3_get(moved, j) : v3_get(turn, angular));
                 x->start[at.v + n * i + j] += w * (linear ? v3_get(v, j) : v3_get(rate, angular));
             }
         }
@@ -161,8 +162,8 @@ static perp_status differentiate_start(perp_context* context, const perp_model* 
 
 /* The measure's expression with the parameters at the other values, if it has any. The quantities of its slots must be
  * those of the simulation: they are found in the same order. */
-static perp_status compile_measure(perp_context* context, const perp_sim* sim, const perp_model* model,
-                                   int32_t measure, varied* x)
+static perp_status compile_measure(perp_context* context, const perp_sim* sim,
+                                   const perp_model* model, int32_t measure, varied* x)
 {
     const perp_sim_def* own = perpi_sim_asked(sim);
     perp_status status = PERP_OK;
@@ -273,15 +274,16 @@ static perp_status run_gradient(perp_context* context, const perp_scene* scene, 
         status = perpi_alloc(context, count + 1, sizeof *parameter, &parameter);
     }
     for (size_t i = 0; status == PERP_OK && i < count; ++i) {
-        status = make_parameter(context, scene, sim, def->parameter[i], measure, &x[i], &parameter[i]);
+        status =
+            make_parameter(context, scene, sim, def->parameter[i], measure, &x[i], &parameter[i]);
     }
     if (status == PERP_OK) {
         const perpi_gradient_input in = {.measure = measure,
                                          .parameter = parameter,
                                          .parameter_count = def->parameter_count,
                                          .mode = def->mode,
-                                         .checkpoints = def->checkpoints &&
-                                                        def->mode == PERP_GRADIENT_ADJOINT,
+                                         .checkpoints =
+                                             def->checkpoints && def->mode == PERP_GRADIENT_ADJOINT,
                                          .threshold = def->threshold};
         status = perpi_gradient_run(sim, &in, &g->value, g->of, g->start, &g->flags);
     }

@@ -31,11 +31,11 @@ typedef struct gradient_run {
     perpi_linear_size size;
     double* time; /* per state of the run */
     size_t time_capacity;
-    int64_t count; /* states */
+    int64_t count;             /* states */
     int64_t extreme, crossing; /* states at which the measure takes its value */
-    double* room; /* of the vectors below */
+    double* room;              /* of the vectors below */
     double *y, *y_next, *other, *slot, *q, *v;
-    double* forward; /* displacements, one after the other for each parameter */
+    double* forward;   /* displacements, one after the other for each parameter */
     double* parameter; /* of a step */
     size_t parameter_capacity;
     perpi_joint_input* joint;
@@ -44,7 +44,7 @@ typedef struct gradient_run {
     /* checkpoints */
     unsigned char* snapshot;
     size_t snapshot_capacity, snapshot_used;
-    size_t* snapshot_at;
+    size_t* snapshot_at; /* of each: where it begins, its size */
     size_t snapshot_at_capacity;
     int64_t stride, kept;
 } gradient_run;
@@ -89,10 +89,11 @@ perp_status perpi_gradient_check(perp_sim* sim, int32_t measure)
     }
     for (size_t i = 0; i < model->body_count; ++i) {
         if (model->body[i].motion.follows) {
-            return perpi_fail(sim->context, PERP_ERROR_UNSUPPORTED,
-                              "gradient: body '%s' follows its motion with limited speed, which has "
-                              "no derivative",
-                              model->body[i].name);
+            return perpi_fail(
+                sim->context, PERP_ERROR_UNSUPPORTED,
+                "gradient: body '%s' follows its motion with limited speed, which has "
+                "no derivative",
+                model->body[i].name);
         }
     }
     int32_t count;
@@ -116,11 +117,11 @@ perp_status perpi_gradient_check(perp_sim* sim, int32_t measure)
 static perp_status allocate_run(gradient_run* g)
 {
     const perp_sim* sim = g->sim;
-    const size_t n = (size_t)g->size.total, q = (size_t)sim->work.q_size, v = (size_t)sim->work.v_size;
+    const size_t n = (size_t)g->size.total, q = (size_t)sim->work.q_size,
+                 v = (size_t)sim->work.v_size;
     const size_t slots = (size_t)g->quantity_count + 1;
-    const size_t forward = g->in->mode == PERP_GRADIENT_FORWARD
-                               ? ((size_t)g->in->parameter_count + 1) * n
-                               : 0;
+    const size_t forward =
+        g->in->mode == PERP_GRADIENT_FORWARD ? ((size_t)g->in->parameter_count + 1) * n : 0;
     perp_status status =
         perpi_alloc(g->context, 3 * n + q + v + slots + forward, sizeof *g->room, &g->room);
     if (status == PERP_OK) {
@@ -157,11 +158,12 @@ static perp_status take_snapshot(gradient_run* g)
     }
     if (status == PERP_OK) {
         status = perpi_grow(g->context, &g->snapshot_at, &g->snapshot_at_capacity,
-                            (size_t)g->kept + 2, sizeof *g->snapshot_at);
+                            2 * ((size_t)g->kept + 1), sizeof *g->snapshot_at);
     }
     if (status == PERP_OK) {
-        g->snapshot_at[g->kept] = g->snapshot_used;
-        g->snapshot_at[++g->kept] = g->snapshot_used + padded;
+        g->snapshot_at[2 * g->kept] = g->snapshot_used;
+        g->snapshot_at[2 * g->kept + 1] = size;
+        g->kept += 1;
         status = perp_sim_save(g->sim, g->snapshot + g->snapshot_used, &size);
         g->snapshot_used += padded;
     }
@@ -171,8 +173,8 @@ static perp_status take_snapshot(gradient_run* g)
 /* The state just reached: its time, and whether the measure took its value there. */
 static perp_status note_state(gradient_run* g, double* value)
 {
-    const perp_status status = perpi_grow(g->context, &g->time, &g->time_capacity,
-                                          (size_t)g->count + 1, sizeof *g->time);
+    const perp_status status =
+        perpi_grow(g->context, &g->time, &g->time_capacity, (size_t)g->count + 1, sizeof *g->time);
     if (status != PERP_OK) {
         return status;
     }
@@ -347,29 +349,28 @@ static perpi_taken_step taken_step(gradient_run* g, size_t frame)
                                           .effort = end->applied,
                                           .ease = 1.0};
     }
-    return (perpi_taken_step){
-        .in = {.model = g->model,
-               .t = t->frame[from].time,
-               .h = t->frame[frame].h,
-               .q = perpi_tape_q(t, from),
-               .v = perpi_tape_v(t, from),
-               .contact = perpi_tape_contact(t, frame),
-               .contact_count = t->frame[frame].contact_count,
-               .joint = g->joint,
-               .s = perpi_tape_s(t, from),
-               .q_end = perpi_tape_q(t, from),
-               .v_end = perpi_tape_v(t, from),
-               .settings = perpi_sim_step_settings(g->sim)},
-        .s_end = perpi_tape_s(t, frame),
-        .joint_end = perpi_tape_joint(t, frame),
-        .v_solved = perpi_tape_v_solved(t, frame),
-        .q_end = perpi_tape_q(t, frame),
-        .v_end = perpi_tape_v(t, frame),
-        .carries = g->sim->v_solved != NULL,
-        .q_before = from > 0 ? perpi_tape_q(t, from - 1) : NULL,
-        .contact_before = from > 0 ? perpi_tape_contact(t, from) : NULL,
-        .contact_before_count = from > 0 ? t->frame[from].contact_count : 0,
-        .h_before = t->frame[from].h};
+    return (perpi_taken_step){.in = {.model = g->model,
+                                     .t = t->frame[from].time,
+                                     .h = t->frame[frame].h,
+                                     .q = perpi_tape_q(t, from),
+                                     .v = perpi_tape_v(t, from),
+                                     .contact = perpi_tape_contact(t, frame),
+                                     .contact_count = t->frame[frame].contact_count,
+                                     .joint = g->joint,
+                                     .s = perpi_tape_s(t, from),
+                                     .q_end = perpi_tape_q(t, from),
+                                     .v_end = perpi_tape_v(t, from),
+                                     .settings = perpi_sim_step_settings(g->sim)},
+                              .s_end = perpi_tape_s(t, frame),
+                              .joint_end = perpi_tape_joint(t, frame),
+                              .v_solved = perpi_tape_v_solved(t, frame),
+                              .q_end = perpi_tape_q(t, frame),
+                              .v_end = perpi_tape_v(t, frame),
+                              .carries = g->sim->v_solved != NULL,
+                              .q_before = from > 0 ? perpi_tape_q(t, from - 1) : NULL,
+                              .contact_before = from > 0 ? perpi_tape_contact(t, from) : NULL,
+                              .contact_before_count = from > 0 ? t->frame[from].contact_count : 0,
+                              .h_before = t->frame[from].h};
 }
 
 static void count_flags(gradient_run* g, const perpi_tape_frame* frame, bool immaterial)
@@ -447,8 +448,8 @@ static perp_status step_back(gradient_run* g, size_t frame)
         other.other = (doubts & PERPI_LINEAR_WEAK) != 0;
         other.shifted = (doubts & PERPI_LINEAR_UNDETERMINED) != 0;
         status = perpi_linear_step_make(g->linear, &step, &other);
-        doubtful = status != PERP_OK || perpi_linear_step_adjoint(g->linear, g->y_next, g->other,
-                                                                  NULL) != PERP_OK;
+        doubtful = status != PERP_OK ||
+                   perpi_linear_step_adjoint(g->linear, g->y_next, g->other, NULL) != PERP_OK;
         status = perpi_linear_step_make(g->linear, &step, &options);
     }
     if (status == PERP_OK) {
@@ -460,8 +461,7 @@ static perp_status step_back(gradient_run* g, size_t frame)
     const int32_t size = perpi_linear_step_parameter_size(g->linear);
     double* multiplier = g->parameter + size;
     status = perpi_linear_step_adjoint(g->linear, g->y_next, g->y, multiplier);
-    const bool immaterial =
-        doubts != 0 && !doubtful && same_vector(g->y, g->other, g->size.total);
+    const bool immaterial = doubts != 0 && !doubtful && same_vector(g->y, g->other, g->size.total);
     for (int32_t i = 0; status == PERP_OK && i < g->in->parameter_count; ++i) {
         if (g->in->parameter[i].steps) {
             status = vary_step(g, &g->in->parameter[i]);
@@ -482,13 +482,12 @@ static perp_status step_back(gradient_run* g, size_t frame)
 static perp_status load_segment(gradient_run* g, int64_t segment)
 {
     const int64_t from = segment > 0 ? segment - 1 : 0;
-    const size_t at = g->snapshot_at[from];
-    perp_status status =
-        perp_sim_restore(g->sim, g->snapshot + at, g->snapshot_at[from + 1] - at);
+    const size_t at = g->snapshot_at[2 * from];
+    perp_status status = perp_sim_restore(g->sim, g->snapshot + at, g->snapshot_at[2 * from + 1]);
     g->tape.count = g->tape.contact_used = 0;
     const int64_t begin = segment * g->stride - (segment > 0 ? 1 : 0);
-    const int64_t end = (segment + 1) * g->stride < g->count - 1 ? (segment + 1) * g->stride
-                                                                 : g->count - 1;
+    const int64_t end =
+        (segment + 1) * g->stride < g->count - 1 ? (segment + 1) * g->stride : g->count - 1;
     for (int64_t k = from * g->stride; status == PERP_OK; ++k) {
         if (k >= begin) {
             status = perpi_tape_push(&g->tape, g->sim);
@@ -564,7 +563,8 @@ static perp_status step_forward(gradient_run* g, size_t frame)
         double* x = g->forward + (size_t)i * n;
         status = p->steps ? vary_step(g, p) : PERP_OK;
         if (status == PERP_OK) {
-            status = perpi_linear_step_forward(g->linear, x, p->steps ? g->parameter : NULL, g->other);
+            status =
+                perpi_linear_step_forward(g->linear, x, p->steps ? g->parameter : NULL, g->other);
             memcpy(x, g->other, n * sizeof *x);
         }
     }

@@ -11,11 +11,13 @@ enum { PERPI_GRADIENT_MODELS = 4 };
 /* One parameter: models of the same structure at theta + k delta, and what it changes of the start. */
 typedef struct perpi_gradient_parameter {
     const perp_model* model[PERPI_GRADIENT_MODELS];
-    double weight[PERPI_GRADIENT_MODELS]; /* of the models: d f / d theta = sum of weight f(model) */
-    bool steps;                           /* it changes steps, not the start alone */
-    bool geometry;                        /* sizes or places of shapes */
-    const double* start;                  /* d start state / d theta, laid out as linear_step.h says */
-    perpi_expr* expr[PERPI_GRADIENT_MODELS]; /* the measure with its values; NULL: it has none of them */
+    double
+        weight[PERPI_GRADIENT_MODELS]; /* of the models: d f / d theta = sum of weight f(model) */
+    bool steps;                        /* it changes steps, not the start alone */
+    bool geometry;                     /* sizes or places of shapes */
+    const double* start;               /* d start state / d theta, laid out as linear_step.h says */
+    perpi_expr*
+        expr[PERPI_GRADIENT_MODELS]; /* the measure with its values; NULL: it has none of them */
 } perpi_gradient_parameter;
 
 typedef struct perpi_gradient_input {

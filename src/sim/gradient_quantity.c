@@ -33,9 +33,9 @@ perp_status perpi_quantity_differentiable(perp_context* context, const perp_mode
     default: break;
     }
     (void)perp_quantity_name(model, quantity, name, sizeof name);
-    return perpi_fail(context, PERP_ERROR_UNSUPPORTED,
-                      "gradient: the quantity '%.200s' of the measure has no derivative by the state",
-                      name);
+    return perpi_fail(
+        context, PERP_ERROR_UNSUPPORTED,
+        "gradient: the quantity '%.200s' of the measure has no derivative by the state", name);
 }
 
 static perp_energy energy_of(const perpi_view* x)

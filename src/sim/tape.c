@@ -32,18 +32,16 @@ perp_status perpi_tape_reserve(perpi_tape* t, size_t frames)
         status = perpi_grow(t->context, &t->number, &t->number_capacity, frames * stride,
                             sizeof *t->number);
     }
-    return status != PERP_OK
-               ? status
-               : perpi_grow(t->context, &t->joint, &t->joint_capacity,
-                            frames * (size_t)t->joint_count, sizeof *t->joint);
+    return status != PERP_OK ? status
+                             : perpi_grow(t->context, &t->joint, &t->joint_capacity,
+                                          frames * (size_t)t->joint_count, sizeof *t->joint);
 }
 
 /* What the step reports of laws that were not the scene's. */
 static unsigned flags_of(const perp_step_info* info)
 {
     const bool other = info->fallbacks > 0 || info->crossings > 0 || info->joints_kept > 0 ||
-                       info->semi_implicit > 0 || info->accepted_unsolved ||
-                       info->corrections != 0;
+                       info->semi_implicit > 0 || info->accepted_unsolved || info->corrections != 0;
     return other ? PERPI_LINEAR_FALLBACK : 0;
 }
 

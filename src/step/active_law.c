@@ -242,8 +242,7 @@ static bool invert_law(const perpi_law_input* in, const perp_constraint* c, perp
         for (int32_t j = 0; j < n; ++j) {
             const double w = in->w[c->row + j] > 0.0 ? in->w[c->row + j] : 1.0;
             const bool rigid = own <= EPSILON * w || i == j;
-            B[i * n + j] =
-                law->B[i * n + j] + (rigid ? EPSILON * w * law->A[i * n + j] : 0.0);
+            B[i * n + j] = law->B[i * n + j] + (rigid ? EPSILON * w * law->A[i * n + j] : 0.0);
         }
     }
     if (!perpi_lu_factor(n, B, pivot, NULL)) {

@@ -8,15 +8,16 @@ enum { PERPI_LAW_ROWS = 6, PERPI_LAW_SIZE = 36 };
 
 /* A du + B dp = g dtheta, rows x rows, row-major; du of the normal row is that of constraint `closing`. */
 typedef struct perpi_law {
-    bool acts;       /* A is not 0 */
-    bool weak;       /* its margin is below the threshold */
-    bool slides;     /* on a round cone: A depends on its impulse */
-    int32_t closing; /* its own index; in a group, of the member that closes while this one pushes */
+    bool acts;   /* A is not 0 */
+    bool weak;   /* its margin is below the threshold */
+    bool slides; /* on a round cone: A depends on its impulse */
+    int32_t
+        closing; /* its own index; in a group, of the member that closes while this one pushes */
     int32_t rows;
     double margin; /* distance from another state, relative */
     double A[PERPI_LAW_SIZE], B[PERPI_LAW_SIZE];
-    double E[PERPI_LAW_SIZE]; /* (B with a small part on rigid rows)^-1 */
-    double g[PERPI_LAW_ROWS]; /* of a contact: by mu; of bounded rows at a bound: by that bound */
+    double E[PERPI_LAW_SIZE];  /* (B with a small part on rigid rows)^-1 */
+    double g[PERPI_LAW_ROWS];  /* of a contact: by mu; of bounded rows at a bound: by that bound */
     int bound[PERPI_LAW_ROWS]; /* bounded rows: -1 at the lower, 1 at the upper bound, else 0 */
 } perpi_law;
 

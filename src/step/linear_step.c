@@ -9,6 +9,7 @@
 #include "step/force_rows.h"
 #include "step/joint_rows.h"
 #include "step/pack.h"
+#include "step/rolling.h"
 
 enum { MAX_REFINEMENTS = 8 };
 static const double REFINED = 1e-15; /* residual relative to the right-hand side */
@@ -16,14 +17,14 @@ static const double REFINED = 1e-15; /* residual relative to the right-hand side
 /* The part of a dynamic body, angular: 3 x 3 matrices. Of planar bodies [2][2] alone is used. */
 typedef struct body_part {
     int32_t body, block;
-    bool turns;      /* has angular velocities */
-    bool unround;    /* its inertia depends on its orientation */
+    bool turns;   /* has angular velocities */
+    bool unround; /* its inertia depends on its orientation */
     double mass;
-    mat3 I;          /* world, at the start */
-    mat3 spin_turn;  /* d (angular part of k) by the rotation, torque apart */
-    mat3 spin_rate;  /* by the angular velocity at the start */
-    mat3 spin_torque; /* by h torque */
-    mat3 M_turn;     /* d (M w') by the rotation */
+    mat3 I;                       /* world, at the start */
+    mat3 spin_turn;               /* d (angular part of k) by the rotation, torque apart */
+    mat3 spin_rate;               /* by the angular velocity at the start */
+    mat3 spin_torque;             /* by h torque */
+    mat3 M_turn;                  /* d (M w') by the rotation */
     mat3 force_turn, torque_turn; /* h d (force, torque of wrenches) by the rotation */
     mat3 turn_turn, turn_rate;    /* d (rotation after the step) by that before it, and by w' */
     /* angular velocity of the state after the step: dw_s = carry_turn dphi' + carry dL,
@@ -69,6 +70,7 @@ struct perpi_linear_step {
     double *q_next, *v_next, *s_next;
     size_t q_next_capacity, v_next_capacity, s_next_capacity;
     bool frozen_done;
+    perpi_solved solved;
     perpi_pose* pose_before;
     size_t pose_before_capacity;
 };
@@ -109,11 +111,11 @@ void perpi_linear_step_destroy(perpi_linear_step* l)
     if (l == NULL) {
         return;
     }
-    void* const owned[] = {l->v,     l->p,          l->u,            l->w,      l->size,
-                           l->work,  l->law,        l->d,            l->d_of,   l->force,
-                           l->body,  l->force_rate, l->force_spring, l->start,  l->column,
-                           l->fill,  l->contact,    l->frozen,       l->q_next, l->v_next,
-                           l->s_next, l->pose_before};
+    void* const owned[] = {
+        l->v,          l->p,    l->u,       l->w,      l->size,       l->work,         l->law,
+        l->d,          l->d_of, l->force,   l->body,   l->force_rate, l->force_spring, l->start,
+        l->column,     l->fill, l->contact, l->frozen, l->q_next,     l->v_next,       l->s_next,
+        l->pose_before};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(l->context, owned[i]);
     }
@@ -185,8 +187,7 @@ static mat3 inertia_turn(mat3 I, vec3 a)
 /* ---- bodies --------------------------------------------------------------------------------------*/
 
 /* Forces of wrenches by the rotation of the body: those given in its frame, and arms. */
-static void differentiate_wrenches(const perpi_step_input* in, const perpi_pose* pose,
-                                   body_part* b)
+static void differentiate_wrenches(const perpi_step_input* in, const perpi_pose* pose, body_part* b)
 {
     const perp_model* model = in->model;
     b->force_turn = b->torque_turn = ZERO;
@@ -219,8 +220,7 @@ static void differentiate_spin(const perpi_linear_step* l, const perpi_body* bod
     const perpi_step_input* in = &l->step.in;
     const perpi_formulation* f = l->f;
     const mat3 R = f->pose[b->body].R, I = body->inertia;
-    const vec3 spin =
-        v3_add(f->gyroscopic[b->body], v3_madd(m3_mul(b->I, w), in->h, torque));
+    const vec3 spin = v3_add(f->gyroscopic[b->body], v3_madd(m3_mul(b->I, w), in->h, torque));
     const double part = f->midway ? perpi_spin_part(body, f->touched[b->body], in->h, w) : 1.0;
     const double h = part * in->h;
     const mat3 I_inverse = m3_inverse(I);
@@ -238,8 +238,7 @@ static void differentiate_spin(const perpi_linear_step* l, const perpi_body* bod
     b->spin_rate = rate;
     b->spin_turn = m3_madd(ZERO, -1.0, m3_cross(spin));
     b->spin_turn = m3_madd(b->spin_turn, 1.0, m3_mm(rate, m3_cross(w)));
-    b->spin_turn =
-        m3_madd(b->spin_turn, 1.0, m3_mm(back, m3_cross(v3_scale(in->h, torque))));
+    b->spin_turn = m3_madd(b->spin_turn, 1.0, m3_mm(back, m3_cross(v3_scale(in->h, torque))));
     if (f->midway && body->joints == 0 && f->touched[b->body] && part < 1.0) {
         /* part = 1/2 + (h |w|)^2 */
         const vec3 dpart = v3_scale(2.0 * in->h * in->h, w);
@@ -273,8 +272,7 @@ static void differentiate_carry(const perpi_linear_step* l, const perpi_body* bo
 {
     const perp_model* model = l->step.in.model;
     const perpi_pose end = perpi_state_pose(model, l->step.q_end, b->body);
-    const mat3 inverse =
-        m3_mm(end.R, m3_mm(m3_inverse(body->inertia), m3_transpose(end.R)));
+    const mat3 inverse = m3_mm(end.R, m3_mm(m3_inverse(body->inertia), m3_transpose(end.R)));
     const vec3 w_state = perpi_state_rate(model, l->step.v_end, b->body);
     const vec3 L = v3_sub(m3_mul(b->I, w_next), l->f->gyroscopic[b->body]);
     b->carry = inverse;
@@ -352,8 +350,8 @@ static perp_status make_bodies(perpi_linear_step* l)
 {
     const perp_model* model = l->step.in.model;
     l->body_count = 0;
-    perp_status status = perpi_grow(l->context, &l->body, &l->body_capacity, model->body_count,
-                                    sizeof *l->body);
+    perp_status status =
+        perpi_grow(l->context, &l->body, &l->body_capacity, model->body_count, sizeof *l->body);
     for (int32_t i = 0; status == PERP_OK && i < (int32_t)model->body_count; ++i) {
         if (model->body[i].dofs > 0) {
             status = make_body(l, i, &l->body[l->body_count++]);
@@ -372,15 +370,17 @@ static perp_status room_for_problem(perpi_linear_step* l)
         double** array;
         size_t* capacity;
         size_t need;
-    } arrays[] = {{&l->v, &l->v_capacity, dofs},       {&l->p, &l->p_capacity, rows},
-                  {&l->u, &l->u_capacity, rows},       {&l->w, &l->w_capacity, rows},
-                  {&l->size, &l->size_capacity, rows}, {&l->work, &l->work_capacity, 4 * (dofs + rows)}};
+    } arrays[] = {
+        {&l->v, &l->v_capacity, dofs},       {&l->p, &l->p_capacity, rows},
+        {&l->u, &l->u_capacity, rows},       {&l->w, &l->w_capacity, rows},
+        {&l->size, &l->size_capacity, rows}, {&l->work, &l->work_capacity, 4 * (dofs + rows)}};
     perp_status status = PERP_OK;
     for (size_t i = 0; status == PERP_OK && i < sizeof arrays / sizeof arrays[0]; ++i) {
         status = perpi_grow(c, arrays[i].array, arrays[i].capacity, arrays[i].need, sizeof(double));
     }
     if (status == PERP_OK) {
-        status = perpi_grow(c, &l->law, &l->law_capacity, (size_t)l->f->constraints, sizeof *l->law);
+        status =
+            perpi_grow(c, &l->law, &l->law_capacity, (size_t)l->f->constraints, sizeof *l->law);
     }
     if (status == PERP_OK) {
         status =
@@ -423,10 +423,9 @@ static void evaluate_rows(perpi_linear_step* l)
         const double* J = P->J + c->jac;
         for (int32_t r = 0; r < c->rows; ++r) {
             const int32_t row = c->row + r;
-            const double soft =
-                c->kind != PERP_CONSTRAINT_CONTACT && P->compliance != NULL
-                    ? P->compliance[row] * l->p[row]
-                    : 0.0;
+            const double soft = c->kind != PERP_CONSTRAINT_CONTACT && P->compliance != NULL
+                                    ? P->compliance[row] * l->p[row]
+                                    : 0.0;
             l->u[row] = P->b[row] + soft;
             l->size[row] = fabs(P->b[row]) + fabs(soft);
             l->w[row] = 0.0;
@@ -499,8 +498,8 @@ static perp_status add_derivative(perpi_linear_step* l, const perpi_solved* at, 
     if (l->d_of[i] >= 0) {
         return PERP_OK;
     }
-    perp_status status = perpi_grow(l->context, &l->d, &l->d_capacity, (size_t)l->d_count + 1,
-                                    sizeof *l->d);
+    perp_status status =
+        perpi_grow(l->context, &l->d, &l->d_capacity, (size_t)l->d_count + 1, sizeof *l->d);
     if (status == PERP_OK) {
         status = perpi_constraint_differentiate(at, i, &l->d[l->d_count]);
     }
@@ -523,15 +522,16 @@ static perp_status differentiate_rows(perpi_linear_step* l)
     for (int32_t i = 0; rolls && i < (int32_t)model->body_count; ++i) {
         l->pose_before[i] = perpi_state_pose(model, l->step.q_before, i);
     }
-    const perpi_solved at = {.in = &l->step.in,
-                             .f = l->f,
-                             .v = l->v,
-                             .p = l->p,
-                             .pose_before = l->pose_before,
-                             .contact_before = rolls ? l->step.contact_before : NULL,
-                             .contact_before_count = l->step.contact_before_count,
-                             .h_before = l->step.h_before,
-                             .threshold = l->options.threshold};
+    l->solved = (perpi_solved){.in = &l->step.in,
+                               .f = l->f,
+                               .v = l->v,
+                               .p = l->p,
+                               .pose_before = l->pose_before,
+                               .contact_before = rolls ? l->step.contact_before : NULL,
+                               .contact_before_count = l->step.contact_before_count,
+                               .h_before = l->step.h_before,
+                               .threshold = l->options.threshold};
+    const perpi_solved at = l->solved;
     l->d_count = 0;
     for (int32_t i = 0; i < l->f->constraints; ++i) {
         l->d_of[i] = -1;
@@ -611,8 +611,7 @@ static perp_status find_pattern(perpi_linear_step* l)
     for (int32_t i = 0; i < P->constraint_count; ++i) {
         pairs += acts_between(l, i) ? 2 : 0;
     }
-    perp_status status =
-        perpi_grow(x, &l->start, &l->start_capacity, blocks + 1, sizeof *l->start);
+    perp_status status = perpi_grow(x, &l->start, &l->start_capacity, blocks + 1, sizeof *l->start);
     if (status == PERP_OK) {
         status = perpi_grow(x, &l->fill, &l->fill_capacity, 2 * blocks + 1, sizeof *l->fill);
     }
@@ -789,7 +788,8 @@ static void add_transposed(const perpi_linear_step* l, int32_t i, bool law, cons
     }
 }
 
-static void row_speeds(const perpi_linear_step* l, int32_t i, bool law, const double* v, double* out)
+static void row_speeds(const perpi_linear_step* l, int32_t i, bool law, const double* v,
+                       double* out)
 {
     const perp_constraint* c = &l->f->constraint[i];
     double rows[PERPI_LAW_SIZE];
@@ -1023,7 +1023,8 @@ perp_status perpi_linear_step_make(perpi_linear_step* l, const perpi_taken_step*
     if (status == PERP_OK && slides_somewhere(l) && find_null_impulses(l)) {
         l->report.flags |= PERPI_LINEAR_UNDETERMINED;
         if (options->shifted) {
-            l->options.transposed = false; /* the null space of the system itself, not of its transpose */
+            l->options.transposed =
+                false; /* the null space of the system itself, not of its transpose */
             status = factor(l);
             if (status == PERP_OK && find_null_impulses(l)) {
                 shift_impulses(l);
@@ -1106,7 +1107,7 @@ static const body_part* spun(const perpi_linear_step* l, int32_t force, int32_t 
 static vec3 block_turn(const perpi_linear_step* l, const body_part* b, const double* x)
 {
     const double* at = x + l->f->dof[b->block];
-    return !b->turns                              ? v3(0, 0, 0)
+    return !b->turns                          ? v3(0, 0, 0)
            : l->step.in.model->dimension == 2 ? v3(0, 0, at[2])
                                               : v3_from(at + 3);
 }
@@ -1130,8 +1131,8 @@ static void residual_forward(const perpi_linear_step* l, const double* dx, doubl
     for (int32_t i = 0; i < l->body_count; ++i) {
         const body_part* b = &l->body[i];
         const vec3 turn = read_turn(l, dq, b->body);
-        const vec3 linear = v3_add(v3_scale(b->mass, read_place(l, dv, b->body)),
-                                   m3_mul(b->force_turn, turn));
+        const vec3 linear =
+            v3_add(v3_scale(b->mass, read_place(l, dv, b->body)), m3_mul(b->force_turn, turn));
         for (int32_t k = 0; k < model->dimension; ++k) {
             r_v[l->f->dof[b->block] + k] += v3_get(linear, k);
         }
@@ -1150,7 +1151,8 @@ static void residual_forward(const perpi_linear_step* l, const double* dx, doubl
         for (int32_t k = 0; k < l->columns.count; ++k) {
             const int32_t column = l->columns.item[k], place = place_of(l, d->body, column);
             const double x = place >= 0 ? dq[place] : 0.0;
-            for (int32_t r = 1; d->rolls && place >= 0 && r < 3 && r < c->rows; ++r) {
+            for (int32_t r = 1;
+                 d->rolling != PERPI_ROLLING_NONE && place >= 0 && r < 3 && r < c->rows; ++r) {
                 r_u[c->row + r] += d->rate[r - 1][column] * dv[place] +
                                    d->before[r - 1][column] * dx[at.before + place];
             }
@@ -1248,7 +1250,8 @@ static void residual_adjoint(const perpi_linear_step* l, const double* m_v, cons
             if (place >= 0) {
                 yq[place] += sum;
             }
-            for (int32_t r = 1; d->rolls && place >= 0 && r < 3 && r < c->rows; ++r) {
+            for (int32_t r = 1;
+                 d->rolling != PERPI_ROLLING_NONE && place >= 0 && r < 3 && r < c->rows; ++r) {
                 yv[place] += d->rate[r - 1][column] * m_u[c->row + r];
                 y[at.before + place] += d->before[r - 1][column] * m_u[c->row + r];
             }
@@ -1297,8 +1300,8 @@ static bool integrates(const perpi_linear_step* l, int32_t controller)
     const double h = l->step.in.h, p = l->p[row->row], limit = h * c->max_effort;
     double rate[PERPI_LAW_ROWS];
     row_speeds(l, at, false, l->v, rate);
-    const double error = l->f->error[2 * controller] -
-                         h * (rate[0] + l->f->error[2 * controller + 1]);
+    const double error =
+        l->f->error[2 * controller] - h * (rate[0] + l->f->error[2 * controller + 1]);
     return !(fabs(p) >= limit * (1.0 - 1e-9) && p * error > 0.0);
 }
 
@@ -1401,8 +1404,7 @@ static void advance_forward(const perpi_linear_step* l, const double* dx, const 
                 }
             }
             if (b != NULL) {
-                add_turn(l, nv, b->body,
-                         m3_mul(b->carry, m3_mul(b->L_torque, v3_from(torque))));
+                add_turn(l, nv, b->body, m3_mul(b->carry, m3_mul(b->L_torque, v3_from(torque))));
             }
         }
     }
@@ -1483,8 +1485,7 @@ static void advance_adjoint(const perpi_linear_step* l, const double* y_next, do
             if (b == NULL) {
                 continue;
             }
-            const vec3 torque =
-                m3_tmul(b->L_torque, m3_tmul(b->carry, read_turn(l, nv, b->body)));
+            const vec3 torque = m3_tmul(b->L_torque, m3_tmul(b->carry, read_turn(l, nv, b->body)));
             for (int32_t k = 0; k < l->columns.count; ++k) {
                 const int32_t column = l->columns.item[k], place = place_of(l, d->body, column);
                 for (int a = 0; place >= 0 && a < 3; ++a) {
@@ -1581,7 +1582,8 @@ perp_status perpi_linear_step_forward(perpi_linear_step* l, const double* dx,
             const perp_constraint* x = &l->f->constraint[i];
             for (int32_t r = 0; r < x->rows; ++r) {
                 const double* g = parameter + dofs + rows;
-                c[x->row + r] = l->law[i].g[r] * (x->kind == PERP_CONSTRAINT_CONTACT ? g[x->row] : g[x->row + r]);
+                c[x->row + r] = l->law[i].g[r] *
+                                (x->kind == PERP_CONSTRAINT_CONTACT ? g[x->row] : g[x->row + r]);
             }
         }
     }
@@ -1666,6 +1668,40 @@ static perp_status freeze_contacts(perpi_linear_step* l)
     return status;
 }
 
+/* The slip of a rolling contact in another model: it depends on the contact of the step before, too. */
+static perp_status vary_rolling(perpi_linear_step* l, const perp_model* model, bool geometry,
+                                perpi_rolling_case rolling, perp_contact* c)
+{
+    const perp_contact* own = perpi_rolling_before(&l->solved, c);
+    perp_contact before = *own;
+    if (geometry) {
+        perpi_frozen_contact frozen;
+        perpi_contact_geometry g;
+        perp_status status = perpi_contact_freeze(l->step.in.model, l->pose_before, own, &frozen);
+        if (status == PERP_OK) {
+            status = perpi_frozen_at(model, l->pose_before, &frozen, &g);
+        }
+        if (status != PERP_OK) {
+            return status;
+        }
+        before.gap = g.gap;
+        v3_to(g.point_a, before.point);
+        v3_to(g.normal, before.normal);
+    }
+    double drift[2];
+    perpi_rolling_drift(&(perpi_rolling_input){.model = model,
+                                               .pose = l->f->pose,
+                                               .v = l->step.in.v,
+                                               .h = l->step.in.h,
+                                               .h_before = l->step.h_before,
+                                               .contact = c,
+                                               .before = &before},
+                        rolling, drift);
+    c->drift[1] = drift[0];
+    c->drift[2] = l->step.in.model->dimension == 3 ? drift[1] : 0.0;
+    return PERP_OK;
+}
+
 /* A contact of the step in another model. */
 static perp_status vary_contact(perpi_linear_step* l, const perp_model* model, bool geometry,
                                 int32_t i)
@@ -1692,6 +1728,9 @@ static perp_status vary_contact(perpi_linear_step* l, const perp_model* model, b
     if (c->cone != PERP_CONE_NONE) {
         c->mu = perpi_model_friction(model, shape[0], shape[1]);
     }
+    if (l->d[l->d_of[i]].rolling != PERPI_ROLLING_NONE) {
+        return vary_rolling(l, model, geometry, l->d[l->d_of[i]].rolling, c);
+    }
     if (perpi_contact_driven(model, c)) {
         const vec3 t = v3_from(c->tangent), o = v3_cross(v3_from(c->normal), t);
         vec3 relative = v3(0, 0, 0);
@@ -1701,7 +1740,8 @@ static perp_status vary_contact(perpi_linear_step* l, const perp_model* model, b
                                   perpi_value_at(&surface->velocity[1], in->t),
                                   perpi_value_at(&surface->velocity[2], in->t));
             const vec3 world = m3_mul(l->f->pose[side == 0 ? c->body_a : c->body_b].R, local);
-            relative = surface->moving ? v3_madd(relative, side == 0 ? -1.0 : 1.0, world) : relative;
+            relative =
+                surface->moving ? v3_madd(relative, side == 0 ? -1.0 : 1.0, world) : relative;
         }
         c->drift[1] = v3_dot(t, relative);
         c->drift[2] = v3_dot(o, relative);
@@ -1736,7 +1776,8 @@ static void add_residual(const perpi_linear_step* l, double weight, double* out)
         const bool contact = c->kind == PERP_CONSTRAINT_CONTACT;
         for (int32_t r = 0; r < c->rows; ++r) {
             const int32_t row = c->row + r;
-            const double soft = contact || P->compliance == NULL ? 0.0 : P->compliance[row] * l->p[row];
+            const double soft =
+                contact || P->compliance == NULL ? 0.0 : P->compliance[row] * l->p[row];
             r_u[row] += weight * (P->b[row] + soft);
             if (l->law[i].bound[r] != 0) {
                 g[row] += weight * (l->law[i].bound[r] < 0 ? P->lower[row] : P->upper[row]);
@@ -1764,14 +1805,15 @@ static perp_status add_next_state(perpi_linear_step* l, const perpi_step_input* 
     const perpi_linear_size at = perpi_linear_size_of(model);
     const int32_t qn = perpi_q_stride(model), vn = perpi_v_stride(model);
     const int32_t bodies = (int32_t)model->body_count, s = perpi_s_size(model);
-    perp_status status =
-        perpi_grow(l->context, &l->q_next, &l->q_next_capacity, (size_t)(qn * bodies), sizeof(double));
+    perp_status status = perpi_grow(l->context, &l->q_next, &l->q_next_capacity,
+                                    (size_t)(qn * bodies), sizeof(double));
     if (status == PERP_OK) {
         status = perpi_grow(l->context, &l->v_next, &l->v_next_capacity, (size_t)(vn * bodies),
                             sizeof(double));
     }
     if (status == PERP_OK) {
-        status = perpi_grow(l->context, &l->s_next, &l->s_next_capacity, (size_t)s + 1, sizeof(double));
+        status =
+            perpi_grow(l->context, &l->s_next, &l->s_next_capacity, (size_t)s + 1, sizeof(double));
     }
     if (status != PERP_OK) {
         return status;
@@ -1833,8 +1875,8 @@ perp_status perpi_linear_step_vary(perpi_linear_step* l, const perp_model* model
     in.model = model;
     in.contact = l->contact;
     status = perpi_formulate(l->varied, &in);
-    if (status == PERP_OK && (l->varied->problem.dof_count != l->dofs ||
-                              l->varied->problem.row_count != l->rows)) {
+    if (status == PERP_OK &&
+        (l->varied->problem.dof_count != l->dofs || l->varied->problem.row_count != l->rows)) {
         return perpi_fail(l->context, PERP_ERROR_UNSUPPORTED,
                           "gradient: a parameter changes the rows of the step at t = %.9g", in.t);
     }

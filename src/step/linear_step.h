@@ -20,17 +20,19 @@
 
 /* What a step cannot be differentiated through exactly, or what makes its derivative one-sided. */
 typedef enum perpi_linear_flag {
-    PERPI_LINEAR_WEAK = 1,    /* a contact, limit or bound is at the border of its state */
-    PERPI_LINEAR_CHOICE = 2,  /* a rule of the scheme is at the border of its cases */
+    PERPI_LINEAR_WEAK = 1,     /* a contact, limit or bound is at the border of its state */
+    PERPI_LINEAR_CHOICE = 2,   /* a rule of the scheme is at the border of its cases */
     PERPI_LINEAR_FALLBACK = 4, /* the step was solved with other laws than the scene's */
     PERPI_LINEAR_SINGULAR = 8, /* the linear system has no unique solution */
-    PERPI_LINEAR_UNDETERMINED = 16, /* impulses are not unique, and the derivative may depend on them */
+    PERPI_LINEAR_UNDETERMINED =
+        16, /* impulses are not unique, and the derivative may depend on them */
 } perpi_linear_flag;
 
 /* A step in time that was taken. */
 typedef struct perpi_taken_step {
     perpi_step_input in; /* its start; contacts with the impulses of its solution */
-    const double* s_end; /* impulses of springs, supports and controllers, and the integrals after it */
+    const double*
+        s_end; /* impulses of springs, supports and controllers, and the integrals after it */
     const perp_joint_record* joint_end;
     const double* v_solved;      /* flat: velocities that solved it */
     const double *q_end, *v_end; /* flat: the state after it */
@@ -43,10 +45,10 @@ typedef struct perpi_taken_step {
 } perpi_taken_step;
 
 typedef struct perpi_linear_report {
-    double margin;           /* the smallest distance from a change of state, relative */
+    double margin;             /* the smallest distance from a change of state, relative */
     int32_t margin_constraint; /* where */
-    int32_t weak;            /* constraints below the threshold */
-    unsigned flags;          /* perpi_linear_flag */
+    int32_t weak;              /* constraints below the threshold */
+    unsigned flags;            /* perpi_linear_flag */
 } perpi_linear_report;
 
 typedef struct perpi_linear_step perpi_linear_step;
@@ -55,7 +57,7 @@ void perpi_linear_step_destroy(perpi_linear_step* l);
 
 /* Numbers of a displacement of the state, and where its parts begin. */
 typedef struct perpi_linear_size {
-    int32_t n;        /* velocities: 6 (planar 3) a body, prescribed ones included */
+    int32_t n; /* velocities: 6 (planar 3) a body, prescribed ones included */
     int32_t q, v, s, before, total;
 } perpi_linear_size;
 perpi_linear_size perpi_linear_size_of(const perp_model* model);

@@ -62,8 +62,8 @@ static spin spin_before(const perpi_rolling_input* in, int32_t index)
     const vec3 turn = m3_mul(R, m3_mul(inverse, v3_cross(W, L)));
     s.w = v3_madd(w, h, turn);
     /* d turn by W, then by w and the rotation: dW = R' (dw - phi x w) */
-    const mat3 by_W = m3_mm(R, m3_mm(inverse, add_scaled(m3_mm(cross_matrix(W), I), -1.0,
-                                                         cross_matrix(L))));
+    const mat3 by_W =
+        m3_mm(R, m3_mm(inverse, add_scaled(m3_mm(cross_matrix(W), I), -1.0, cross_matrix(L))));
     const mat3 by_w = m3_mm(by_W, m3_transpose(R));
     s.by_rate = add_scaled(s.by_rate, h, by_w);
     s.by_turn = add_scaled((mat3){{{0}}}, h, m3_mm(by_w, cross_matrix(w)));
@@ -83,25 +83,26 @@ static spin spin_before(const perpi_rolling_input* in, int32_t index)
 typedef struct rule {
     double u[2], gain[2], size, raw, part, factor;
     double pushes, whole;
-    bool blends, full;
+    double reach; /* f raw, of which part is at most 1 */
+    perpi_rolling_case rolling;
 } rule;
 
 /* d drift, from d u and d gain. */
 static void drift_change(const rule* r, const perp_contact* before, const double du[2],
                          const double dgain[2], double out[2])
 {
-    if (r->full) {
+    if (r->rolling == PERPI_ROLLING_FULL) {
         out[0] = du[0];
         out[1] = du[1];
         return;
     }
     const double along = r->gain[0] * r->u[0] + r->gain[1] * r->u[1];
-    const double dalong = dgain[0] * r->u[0] + dgain[1] * r->u[1] + r->gain[0] * du[0] +
-                          r->gain[1] * du[1];
+    const double dalong =
+        dgain[0] * r->u[0] + dgain[1] * r->u[1] + r->gain[0] * du[0] + r->gain[1] * du[1];
     const double dsize = 2.0 * (r->u[0] * du[0] + r->u[1] * du[1]);
     const double draw = 0.5 * (dalong / r->size - along * dsize / (r->size * r->size));
     double dfactor = 0.0;
-    if (r->blends) {
+    if (r->rolling == PERPI_ROLLING_BETWEEN) {
         const double dpushes = before->impulse[1] * du[0] + before->impulse[2] * du[1];
         dfactor = (dpushes - r->pushes * 0.5 * dsize / r->size) / r->whole;
     }
@@ -110,45 +111,88 @@ static void drift_change(const rule* r, const perp_contact* before, const double
     out[1] = dpart * r->u[1] + r->part * du[1];
 }
 
-perpi_rolling_derivative perpi_rolling_differentiate(const perpi_rolling_input* in)
-{
-    const perp_contact *c = in->contact, *old = in->before;
-    const int32_t body[2] = {c->body_a, c->body_b};
-    const vec3 n = v3_from(c->normal), t = v3_from(c->tangent), o = v3_cross(n, t);
-    const vec3 middle = gap_middle(c), moved = v3_sub(middle, gap_middle(old));
-    perpi_rolling_derivative d = {.rolls = false};
-    vec3 now = v3(0, 0, 0), gain = v3(0, 0, 0), arm[2], way[2], w[2];
+/* The motion at the contact. */
+typedef struct rolling_motion {
+    vec3 t, o, now, gain, arm[2], way[2], w[2];
     spin s[2];
+    double speeds;
+} rolling_motion;
+
+static rolling_motion motion_of(const perpi_rolling_input* in)
+{
+    const perp_contact* c = in->contact;
+    const int32_t body[2] = {c->body_a, c->body_b};
+    const vec3 middle = gap_middle(c), moved = v3_sub(middle, gap_middle(in->before));
+    rolling_motion m = {.t = v3_from(c->tangent)};
+    m.o = v3_cross(v3_from(c->normal), m.t);
     for (int side = 0; side < 2; ++side) {
         const double sign = side == 0 ? -1.0 : 1.0;
         const vec3 v = perpi_state_velocity(in->model, in->v, body[side]);
-        w[side] = perpi_state_rate(in->model, in->v, body[side]);
-        s[side] = spin_before(in, body[side]);
-        arm[side] = v3_sub(middle, in->pose[body[side]].x);
-        way[side] = v3_madd(moved, -in->h_before, v);
-        now = v3_madd(now, sign, v3_add(v, v3_cross(s[side].w, arm[side])));
-        gain = v3_madd(gain, sign, v3_cross(w[side], way[side]));
+        m.w[side] = perpi_state_rate(in->model, in->v, body[side]);
+        m.s[side] = spin_before(in, body[side]);
+        m.arm[side] = v3_sub(middle, in->pose[body[side]].x);
+        m.way[side] = v3_madd(moved, -in->h_before, v);
+        m.now = v3_madd(m.now, sign, v3_add(v, v3_cross(m.s[side].w, m.arm[side])));
+        m.gain = v3_madd(m.gain, sign, v3_cross(m.w[side], m.way[side]));
+        m.speeds += v3_norm(v) + v3_norm(m.w[side]) * v3_norm(m.arm[side]);
     }
-    rule r = {.u = {v3_dot(t, now), v3_dot(o, now)}, .gain = {v3_dot(t, gain), v3_dot(o, gain)}};
+    return m;
+}
+
+/* In a given case; else that which the rule has. */
+static rule rule_of(const rolling_motion* m, const perp_contact* old, perpi_rolling_case given)
+{
+    rule r = {.u = {v3_dot(m->t, m->now), v3_dot(m->o, m->now)},
+              .gain = {v3_dot(m->t, m->gain), v3_dot(m->o, m->gain)},
+              .rolling = given};
     r.size = r.u[0] * r.u[0] + r.u[1] * r.u[1];
-    if (!(r.size > 0.0)) {
-        return d;
+    if (!(sqrt(r.size) > PERPI_ROLLING_NOISE * m->speeds)) {
+        r.rolling = PERPI_ROLLING_NONE;
+        return r;
     }
     r.raw = 0.5 * (r.gain[0] * r.u[0] + r.gain[1] * r.u[1]) / r.size;
-    d.border = fabs(r.raw - PERPI_ROLLING_LEAST_PART) <= in->threshold;
-    d.rolls = r.raw > PERPI_ROLLING_LEAST_PART;
-    if (!d.rolls) {
-        return d;
-    }
     r.pushes = old->impulse[1] * r.u[0] + old->impulse[2] * r.u[1];
     r.whole = PERPI_ROLLING_BLEND * old->mu * old->impulse[0] * sqrt(r.size);
-    r.blends = r.pushes > 0.0 && !(r.pushes > r.whole);
-    r.factor = r.pushes > r.whole ? 2.0 : r.blends ? 1.0 + r.pushes / r.whole : 1.0;
-    r.full = !(r.raw * r.factor < 1.0);
-    r.part = r.full ? 1.0 : r.raw * r.factor;
-    d.border = d.border || (r.blends && !r.full) ||
-               fabs(r.raw * r.factor - 1.0) <= in->threshold ||
-               fabs(r.pushes) <= in->threshold * r.whole;
+    if (given == PERPI_ROLLING_NONE && r.raw > PERPI_ROLLING_LEAST_PART) {
+        r.rolling = r.pushes > r.whole ? PERPI_ROLLING_TWICE
+                    : r.pushes > 0.0   ? PERPI_ROLLING_BETWEEN
+                                       : PERPI_ROLLING_ONCE;
+    }
+    r.factor = r.rolling == PERPI_ROLLING_TWICE     ? 2.0
+               : r.rolling == PERPI_ROLLING_BETWEEN ? 1.0 + r.pushes / r.whole
+                                                    : 1.0;
+    r.reach = r.raw * r.factor;
+    r.part = r.rolling == PERPI_ROLLING_FULL ? 1.0 : r.reach;
+    if (given == PERPI_ROLLING_NONE && r.rolling != PERPI_ROLLING_NONE && !(r.part < 1.0)) {
+        r.rolling = PERPI_ROLLING_FULL;
+        r.part = 1.0;
+    }
+    return r;
+}
+
+void perpi_rolling_drift(const perpi_rolling_input* in, perpi_rolling_case rolling, double drift[2])
+{
+    const rolling_motion m = motion_of(in);
+    const rule r = rule_of(&m, in->before, rolling);
+    drift[0] = r.part * r.u[0];
+    drift[1] = r.part * r.u[1];
+}
+
+perpi_rolling_derivative perpi_rolling_differentiate(const perpi_rolling_input* in)
+{
+    const perp_contact *c = in->contact, *old = in->before;
+    const rolling_motion m = motion_of(in);
+    const rule r = rule_of(&m, old, PERPI_ROLLING_NONE);
+    const vec3 n = v3_from(c->normal), t = m.t, o = m.o, now = m.now, gain = m.gain;
+    const vec3 *arm = m.arm, *way = m.way, *w = m.w;
+    const spin* s = m.s;
+    perpi_rolling_derivative d = {.rolling = r.rolling};
+    d.border = r.raw != 0.0 && fabs(r.raw - PERPI_ROLLING_LEAST_PART) <= in->threshold;
+    if (d.rolling == PERPI_ROLLING_NONE) {
+        return d;
+    }
+    d.border = d.border || r.rolling == PERPI_ROLLING_BETWEEN ||
+               fabs(r.reach - 1.0) <= in->threshold || fabs(r.pushes) <= in->threshold * r.whole;
     for (int column = 0; column < 12; ++column) {
         const int side = column / 6, k = column % 6;
         const double sign = side == 0 ? -1.0 : 1.0;
@@ -169,7 +213,8 @@ perpi_rolling_derivative perpi_rolling_differentiate(const perpi_rolling_input* 
         const vec3 dn = column3(in->change->normal, column);
         const vec3 dt = column3(in->change->tangent, column);
         const vec3 doo = v3_add(v3_cross(dn, t), v3_cross(n, dt));
-        const double du[2] = {v3_dot(dt, now) + v3_dot(t, dnow), v3_dot(doo, now) + v3_dot(o, dnow)};
+        const double du[2] = {v3_dot(dt, now) + v3_dot(t, dnow),
+                              v3_dot(doo, now) + v3_dot(o, dnow)};
         const double dg[2] = {v3_dot(dt, gain) + v3_dot(t, dgain),
                               v3_dot(doo, gain) + v3_dot(o, dgain)};
         double out[2];
@@ -178,8 +223,8 @@ perpi_rolling_derivative perpi_rolling_differentiate(const perpi_rolling_input* 
         d.pose[1][column] = out[1];
         /* by the velocity */
         const vec3 speed = turns ? v3_cross(m3_mul(s[side].by_rate, e), arm[side]) : e;
-        const vec3 more = turns ? v3_cross(e, way[side])
-                                : v3_scale(-in->h_before, v3_cross(w[side], e));
+        const vec3 more =
+            turns ? v3_cross(e, way[side]) : v3_scale(-in->h_before, v3_cross(w[side], e));
         const double du_rate[2] = {sign * v3_dot(t, speed), sign * v3_dot(o, speed)};
         const double dg_rate[2] = {sign * v3_dot(t, more), sign * v3_dot(o, more)};
         drift_change(&r, old, du_rate, dg_rate, out);

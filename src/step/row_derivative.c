@@ -63,9 +63,7 @@ static pair_motion motion_of(const perpi_solved* at, const int32_t body[2])
         const double* v = at->v + f->dof[block];
         const bool turns = !model->body[body[side]].particle;
         m.v[side] = model->dimension == 2 ? v3(v[0], v[1], 0.0) : v3_from(v);
-        m.w[side] = !turns                  ? v3(0, 0, 0)
-                    : model->dimension == 2 ? v3(0, 0, v[2])
-                                            : v3_from(v + 3);
+        m.w[side] = !turns ? v3(0, 0, 0) : model->dimension == 2 ? v3(0, 0, v[2]) : v3_from(v + 3);
     }
     return m;
 }
@@ -85,8 +83,8 @@ static void add_row_change(const pair_motion* m, const perpi_row* row, const per
             continue;
         }
         const vec3 speed = v3_add(m->v[side], v3_cross(m->w[side], row->arm[side]));
-        u += sign * (v3_dot(by->dir, speed) +
-                     v3_dot(row->dir, v3_cross(m->w[side], by->arm[side])));
+        u +=
+            sign * (v3_dot(by->dir, speed) + v3_dot(row->dir, v3_cross(m->w[side], by->arm[side])));
         const vec3 torque =
             v3_add(v3_cross(by->arm[side], row->dir), v3_cross(row->arm[side], by->dir));
         for (int k = 0; k < 3; ++k) {
@@ -118,10 +116,10 @@ static void act_on_particles(const perp_model* model, const perp_contact* contac
     }
     for (int k = 0; k < 3; ++k) {
         for (int c = 0; c < PERPI_PAIR_DOFS; ++c) {
-            g->point_a[k][c] = a->particle ? (c == k ? 1.0 : 0.0)
-                                           : (c == 6 + k ? 1.0 : 0.0) -
-                                                 g->gap[c] * contact->normal[k] -
-                                                 contact->gap * g->normal[k][c];
+            g->point_a[k][c] = a->particle
+                                   ? (c == k ? 1.0 : 0.0)
+                                   : (c == 6 + k ? 1.0 : 0.0) - g->gap[c] * contact->normal[k] -
+                                         contact->gap * g->normal[k][c];
         }
     }
 }
@@ -158,7 +156,7 @@ static vec3 column3(const double d[3][12], int32_t c)
 }
 
 /* The contact of the step before with the same features, if it decides the slip of this one (src/sim/rolling.c). */
-static const perp_contact* rolling_before(const perpi_solved* at, const perp_contact* c)
+const perp_contact* perpi_rolling_before(const perpi_solved* at, const perp_contact* c)
 {
     const perp_model* model = at->in->model;
     const double a = v3_norm(perpi_state_rate(model, at->in->v, c->body_a));
@@ -174,7 +172,8 @@ static const perp_contact* rolling_before(const perpi_solved* at, const perp_con
         if (list[i].key != c->key || !(list[i].impulse[0] > 0.0)) {
             continue;
         }
-        for (int32_t k = i - 1; k <= i + 1; k += 2) { /* its neighbours of the same pair push, too */
+        for (int32_t k = i - 1; k <= i + 1;
+             k += 2) { /* its neighbours of the same pair push, too */
             if (k >= 0 && k < at->contact_before_count && list[k].impulse[0] > 0.0 &&
                 list[k].body_a == c->body_a && list[k].body_b == c->body_b) {
                 return NULL;
@@ -206,9 +205,9 @@ static perp_status add_rolling(const perpi_solved* at, const perp_contact* conta
                                                            .change = g,
                                                            .change_before = &g_before,
                                                            .threshold = at->threshold});
-    d->rolls = roll.rolls;
+    d->rolling = roll.rolling;
     d->border = roll.border;
-    for (int32_t r = 1; roll.rolls && r < 3 && r < rows; ++r) {
+    for (int32_t r = 1; roll.rolling != PERPI_ROLLING_NONE && r < 3 && r < rows; ++r) {
         for (int c = 0; c < PERPI_PAIR_DOFS; ++c) {
             d->u[r][c] += roll.pose[r - 1][c];
             d->rate[r - 1][c] = roll.rate[r - 1][c];
@@ -235,7 +234,7 @@ static perp_status differentiate_contact(const perpi_solved* at, int32_t index,
     }
     begin_derivative(body, d);
     act_on_particles(model, contact, &g);
-    const perp_contact* before = rolling_before(at, contact);
+    const perp_contact* before = perpi_rolling_before(at, contact);
     if (before != NULL) {
         const perp_status rolling = add_rolling(at, contact, before, &g, constraint->rows, d);
         if (rolling != PERP_OK) {
@@ -252,8 +251,9 @@ static perp_status differentiate_contact(const perpi_solved* at, int32_t index,
     for (int i = 0; i < 4; ++i) {
         row[i] = (perpi_row){.angular = i == 3, .dir = direction[i]};
         for (int side = 0; side < 2; ++side) {
-            row[i].arm[side] = v3_sub(
-                v3_madd(v3_from(contact->point), part[side] * contact->gap, n), f->pose[body[side]].x);
+            row[i].arm[side] =
+                v3_sub(v3_madd(v3_from(contact->point), part[side] * contact->gap, n),
+                       f->pose[body[side]].x);
         }
     }
     const bool driven = perpi_contact_driven(model, contact);
@@ -452,9 +452,8 @@ static spring_view change_spring(const spring_view* view, const perpi_spring* s,
     const vec3 point = c % 6 < 3 ? axis[c % 3] : by.arm[side];
     by.d = side == 0 ? v3_neg(point) : point;
     by.length = v3_dot(view->n, by.d);
-    by.n = view->length > DBL_MIN
-               ? v3_scale(1.0 / view->length, v3_madd(by.d, -by.length, view->n))
-               : v3(0, 0, 0);
+    by.n = view->length > DBL_MIN ? v3_scale(1.0 / view->length, v3_madd(by.d, -by.length, view->n))
+                                  : v3(0, 0, 0);
     return by;
 }
 
@@ -537,8 +536,8 @@ void perpi_spring_differentiate(const perpi_solved* at, int32_t index,
     const vec3 rate = v3_sub(v3_add(v[1], v3_cross(w[1], view.arm[1])),
                              v3_add(v[0], v3_cross(w[0], view.arm[0])));
     const double along = v3_dot(rate, view.n);
-    vec3 force = s->rest == 0.0 ? v3_scale(-k, view.d)
-                                : v3_scale(-k * (view.length - stretch), view.n);
+    vec3 force =
+        s->rest == 0.0 ? v3_scale(-k, view.d) : v3_scale(-k * (view.length - stretch), view.n);
     force = v3_madd(force, -s->damping, s->isotropic ? rate : v3_scale(along, view.n));
     begin_derivative(s->body, d);
     memset(by, 0, sizeof(double[PERPI_PAIR_DOFS][PERPI_PAIR_DOFS]));
@@ -554,12 +553,12 @@ void perpi_spring_differentiate(const perpi_solved* at, int32_t index,
             const spring_view e =
                 speeds ? (spring_view){.length = 0.0} : change_spring(&view, s, c);
             const vec3 drate =
-                speeds ? v3_scale(sign, c % 6 < 3 ? axis[c % 3] : v3_cross(axis[c % 3], view.arm[moved]))
+                speeds ? v3_scale(sign,
+                                  c % 6 < 3 ? axis[c % 3] : v3_cross(axis[c % 3], view.arm[moved]))
                        : v3_scale(sign, v3_cross(w[moved], e.arm[moved]));
-            vec3 df = s->rest == 0.0
-                          ? v3_scale(-k, e.d)
-                          : v3_add(v3_scale(-k * e.length, view.n),
-                                   v3_scale(-k * (view.length - stretch), e.n));
+            vec3 df = s->rest == 0.0 ? v3_scale(-k, e.d)
+                                     : v3_add(v3_scale(-k * e.length, view.n),
+                                              v3_scale(-k * (view.length - stretch), e.n));
             const double dalong = v3_dot(drate, view.n) + v3_dot(rate, e.n);
             const vec3 damped =
                 s->isotropic ? drate : v3_add(v3_scale(dalong, view.n), v3_scale(along, e.n));

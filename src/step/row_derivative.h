@@ -7,7 +7,7 @@
 #ifndef PERPI_ROW_DERIVATIVE_H
 #define PERPI_ROW_DERIVATIVE_H
 
-#include "step/formulate.h"
+#include "step/rolling.h"
 
 enum { PERPI_PAIR_DOFS = 12, PERPI_CONSTRAINT_ROWS = 6 };
 
@@ -18,7 +18,8 @@ typedef struct perpi_constraint_derivative {
     double integral;                                  /* of a controller: d b by its integral */
     /* of a contact that rolls: d u of its tangential rows by velocities at the start, and by displacements of the
      * step before */
-    bool rolls, border;
+    perpi_rolling_case rolling;
+    bool border;
     double rate[2][PERPI_PAIR_DOFS], before[2][PERPI_PAIR_DOFS];
 } perpi_constraint_derivative;
 
@@ -44,6 +45,9 @@ typedef struct perpi_solved {
  * message names it. */
 PERP_NODISCARD perp_status perpi_constraint_differentiate(const perpi_solved* at, int32_t index,
                                                           perpi_constraint_derivative* d);
+
+/* The contact of the step before with the same features, if the slip of this one may depend on it; NULL: none. */
+const perp_contact* perpi_rolling_before(const perpi_solved* at, const perp_contact* contact);
 
 /* Known impulses of joints (motors of type effort, efforts of user code): of joint `index`, into d->impulse. False: it
  * has none. */

@@ -171,8 +171,7 @@ void perpi_joint_hold_orientation_change(const perpi_joint_at* at, const perpi_j
 {
     const perpi_joint_side* s = at->side;
     if (at->planar) {
-        perpi_joint_hold_change(change,
-                                (perpi_row_change){.b = by->turn[1].z - by->turn[0].z});
+        perpi_joint_hold_change(change, (perpi_row_change){.b = by->turn[1].z - by->turn[0].z});
         return;
     }
     /* exp(turn_b) Q exp(-turn_a) = exp(turn_b - Q turn_a) Q to first order */
@@ -195,17 +194,15 @@ void perpi_joint_hold_axis_change(const perpi_joint_at* at, const perpi_joint_sh
     const double angle = atan2(sine, cosine);
     const double scale = sine > 1e-8 ? angle / sine : 1.0;
     /* d(angle / sine) by the cosine, of which d is -sine d(angle) */
-    const double slope =
-        sine > 1e-4 ? (angle * cosine - sine) / (sine * sine * sine) : -1.0 / 3.0;
+    const double slope = sine > 1e-4 ? (angle * cosine - sine) / (sine * sine * sine) : -1.0 / 3.0;
     const double dscale = slope * (v3_dot(da, b) + v3_dot(a, db));
     for (int i = 0; i < 2; ++i) {
         const vec3 e = m3_column(s[0].F, i), de = v3_cross(by->turn[0], e);
         const double along = v3_dot(e, cross);
         perpi_joint_hold_change(
             change,
-            (perpi_row_change){.dir = de,
-                               .b = dscale * along +
-                                    scale * (v3_dot(de, cross) + v3_dot(e, dcross))});
+            (perpi_row_change){
+                .dir = de, .b = dscale * along + scale * (v3_dot(de, cross) + v3_dot(e, dcross))});
     }
 }
 

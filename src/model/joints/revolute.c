@@ -25,8 +25,8 @@ static void revolute_differentiate(const perpi_joint_at* at, const perpi_joint_s
                                       (perpi_row_change){.b = by->turn[1].z - by->turn[0].z});
     } else {
         perpi_joint_hold_axis_change(at, by, change);
-        perpi_joint_coordinate_change(
-            change, perpi_axis_change(at, by, perpi_joint_twist_change(at, by)));
+        perpi_joint_coordinate_change(change,
+                                      perpi_axis_change(at, by, perpi_joint_twist_change(at, by)));
     }
 }
 

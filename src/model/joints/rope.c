@@ -20,8 +20,7 @@ static void rope_differentiate(const perpi_joint_at* at, const perpi_joint_shift
     const bool apart = distance > 1e-12 * at->joint->length;
     const vec3 n = apart ? v3_scale(1.0 / distance, at->d) : v3(1, 0, 0);
     const double along = v3_dot(n, by->d);
-    const vec3 dn =
-        apart ? v3_scale(1.0 / distance, v3_madd(by->d, -along, n)) : v3(0, 0, 0);
+    const vec3 dn = apart ? v3_scale(1.0 / distance, v3_madd(by->d, -along, n)) : v3(0, 0, 0);
     perpi_joint_hold_change(change, perpi_position_change(by, v3_neg(dn), false, -along));
     perpi_joint_coordinate_change(change, perpi_position_change(by, dn, false, along));
 }

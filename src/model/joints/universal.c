@@ -36,9 +36,9 @@ static void universal_differentiate(const perpi_joint_at* at, const perpi_joint_
     const double sine = v3_norm(normal), dcosine = v3_dot(dx_b, z_a) + v3_dot(x_b, dz_a);
     const vec3 e = v3_scale(1.0 / sine, normal);
     perpi_joint_hold_change(
-        change, (perpi_row_change){
-                    .dir = v3_scale(1.0 / sine, v3_madd(dnormal, -v3_dot(e, dnormal), e)),
-                    .b = dcosine / sine});
+        change,
+        (perpi_row_change){.dir = v3_scale(1.0 / sine, v3_madd(dnormal, -v3_dot(e, dnormal), e)),
+                           .b = dcosine / sine});
     const vec3 y_c = v3_cross(z_a, x_b);
     const vec3 dy_c = v3_neg(dnormal);
     const double c1 = v3_dot(x_b, x_a), s1 = v3_dot(x_b, y_a);
