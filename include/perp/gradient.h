@@ -18,11 +18,13 @@
 #ifndef PERP_GRADIENT_H
 #define PERP_GRADIENT_H
 
-#include "perp/scene.h"
+#include "perp/sim.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+typedef struct perp_scene perp_scene;
 
 typedef enum perp_gradient_mode {
     PERP_GRADIENT_ADJOINT = 0, /* backwards: the cost hardly depends on the number of parameters */
