@@ -10,7 +10,7 @@
 """
 import sys as _sys
 
-if hasattr(_sys, "_is_gil_enabled") and not _sys._is_gil_enabled():
+if "t" in getattr(_sys, "abiflags", "") or not getattr(_sys, "_is_gil_enabled", lambda: True)():
     raise ImportError("perp does not work in a Python that runs without the GIL (free threading): "
                       "use the ordinary build")
 

@@ -76,6 +76,7 @@ typedef struct core_scene {
     PyObject_HEAD perp_context* context;
     perp_scene* scene;
     char* origin;
+    bool from_file;   /* origin is a file, for exceptions */
     Py_ssize_t users; /* simulations of its model */
     core_log log;
 } core_scene;
@@ -83,6 +84,8 @@ extern PyTypeObject* core_scene_type;
 extern PyType_Spec core_scene_spec;
 PyObject* core_load(PyObject* module, PyObject* args);
 PyObject* core_parse(PyObject* module, PyObject* args);
+/* The file of its errors, or NULL. */
+const char* core_scene_file(const core_scene* scene);
 /* NULL: not a scene; exception. */
 core_scene* core_scene_of(PyObject* object);
 

@@ -293,7 +293,7 @@ static bool run_threads(rollout* all, int jobs)
     if (!PyErr_Occurred() && started == 0) {
         PyErr_SetString(PyExc_RuntimeError, "no thread could be started");
     } else if (!PyErr_Occurred() && all->failure[0] != '\0') {
-        (void)core_raise(PERP_ERROR_INPUT, all->failure, all->origin);
+        (void)core_raise(PERP_ERROR_INPUT, all->failure, NULL);
     }
     return !PyErr_Occurred();
 }

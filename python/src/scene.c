@@ -15,6 +15,11 @@ core_scene* core_scene_of(PyObject* object)
     return (core_scene*)object;
 }
 
+const char* core_scene_file(const core_scene* scene)
+{
+    return scene->from_file ? scene->origin : NULL;
+}
+
 /* ---- overrides ------------------------------------------------------------------------------------*/
 
 /* A list of (pointer, JSON text); the strings belong to the list's items. NULL: exception. */
@@ -46,7 +51,7 @@ static perp_override* read_overrides(PyObject* list, int32_t* count)
 
 /* ---- making one -----------------------------------------------------------------------------------*/
 
-static core_scene* new_scene(const char* origin)
+static core_scene* new_scene(const char* origin, bool from_file)
 {
     core_scene* s = (core_scene*)PyType_GenericAlloc(core_scene_type, 0);
     if (s == NULL) {
@@ -55,6 +60,7 @@ static core_scene* new_scene(const char* origin)
     perp_context_def def = perp_context_def_default();
     def.log = core_log_add;
     def.log_user = &s->log;
+    s->from_file = from_file;
     s->origin = strdup(origin);
     if (s->origin == NULL || perp_context_create(&def, &s->context) != PERP_OK) {
         Py_DECREF(s);
@@ -64,10 +70,10 @@ static core_scene* new_scene(const char* origin)
     return s;
 }
 
-static PyObject* finish_scene(core_scene* s, perp_status status, const char* file)
+static PyObject* finish_scene(core_scene* s, perp_status status)
 {
     if (status != PERP_OK) {
-        (void)core_raise(status, perp_context_error(s->context), file);
+        (void)core_raise(status, perp_context_error(s->context), core_scene_file(s));
     }
     if (status != PERP_OK || core_log_warn(&s->log) != 0) {
         Py_DECREF(s);
@@ -91,7 +97,7 @@ PyObject* core_load(PyObject* module, PyObject* args)
     const char* path = PyBytes_AsString(encoded);
     int32_t count = 0;
     perp_override* items = read_overrides(list, &count);
-    core_scene* s = items != NULL ? new_scene(path) : NULL;
+    core_scene* s = items != NULL ? new_scene(path, true) : NULL;
     PyObject* result = NULL;
     if (s != NULL) {
         perp_urdf_options options = perp_urdf_options_default();
@@ -104,7 +110,7 @@ PyObject* core_load(PyObject* module, PyObject* args)
         status = plain ? perp_scene_load(s->context, path, items, count, &s->scene)
                        : perp_scene_load_urdf(s->context, path, &options, items, count, &s->scene);
         PyEval_RestoreThread(released);
-        result = finish_scene(s, status, path);
+        result = finish_scene(s, status);
     }
     free(items);
     Py_DECREF(encoded);
@@ -124,7 +130,7 @@ PyObject* core_parse(PyObject* module, PyObject* args)
     }
     int32_t count = 0;
     perp_override* items = read_overrides(list, &count);
-    core_scene* s = items != NULL ? new_scene(origin) : NULL;
+    core_scene* s = items != NULL ? new_scene(origin, is_file != 0) : NULL;
     PyObject* result = NULL;
     if (s != NULL) {
         perp_status status;
@@ -132,7 +138,7 @@ PyObject* core_parse(PyObject* module, PyObject* args)
         status =
             perp_scene_parse(s->context, text, (size_t)length, origin, items, count, &s->scene);
         PyEval_RestoreThread(released);
-        result = finish_scene(s, status, is_file ? origin : NULL);
+        result = finish_scene(s, status);
     }
     free(items);
     return result;
@@ -194,7 +200,7 @@ static PyObject* scene_set(PyObject* self, PyObject* list)
         status = perp_scene_rebuild(s->scene);
     }
     if (status != PERP_OK) {
-        return core_raise(status, perp_context_error(s->context), s->origin);
+        return core_raise(status, perp_context_error(s->context), core_scene_file(s));
     }
     Py_RETURN_NONE;
 }

@@ -116,7 +116,7 @@ bool core_sim_end(core_sim* s, perp_status status)
         return false;
     }
     if (status != PERP_OK) {
-        (void)core_raise(status, perp_context_error(s->context), s->scene->origin);
+        (void)core_raise(status, perp_context_error(s->context), core_scene_file(s->scene));
         core_log_free(&s->log);
         return false;
     }
@@ -183,7 +183,7 @@ static int sim_init(PyObject* self, PyObject* args, PyObject* keywords)
     PyEval_RestoreThread(released);
     s->sim = sim;
     if (status != PERP_OK) {
-        (void)core_raise(status, perp_context_error(s->context), scene->origin);
+        (void)core_raise(status, perp_context_error(s->context), core_scene_file(scene));
         return -1;
     }
     perp_sim_on_cancel(s->sim, poll_signals, s);
