@@ -22,7 +22,11 @@ function(perp_embed_page target)
     file(GLOB_RECURSE inputs CONFIGURE_DEPENDS
         ${viewer}/src/* ${viewer}/build.mjs ${viewer}/package.json ${viewer}/package-lock.json)
     list(APPEND inputs ${PROJECT_SOURCE_DIR}/scripts/build-page)
-    if(NOT TARGET perp_page)
+    if(NOT TARGET perp_page AND PERP_PAGE_FILE)
+        add_custom_command(OUTPUT ${html} COMMAND ${CMAKE_COMMAND} -E copy ${PERP_PAGE_FILE} ${html}
+            DEPENDS ${PERP_PAGE_FILE} VERBATIM)
+        add_custom_target(perp_page DEPENDS ${html})
+    elseif(NOT TARGET perp_page)
         add_custom_command(OUTPUT ${html}
             COMMAND ${PROJECT_SOURCE_DIR}/scripts/build-page
                 ${viewer} ${PROJECT_BINARY_DIR}/page/work ${html}

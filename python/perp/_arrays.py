@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import array
 import struct
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from collections.abc import Sequence
+from typing import Any, Dict, List, Optional, Tuple
 
 from . import _core
 

@@ -271,7 +271,7 @@ class Sim(_core.Sim):
     def on_step(self, function: Callable[["Sim"], Any]) -> Callable[["Sim"], Any]:
         """Call function(sim) before every step; it may apply forces and set states. An exception in it
         ends the step and comes back as it is. Can be used as a decorator."""
-        functions = [*self._get_callbacks(), function]
+        functions: List[Callable[["Sim"], Any]] = [*self._get_callbacks(), function]
         self._use_callbacks(functions)
         return function
 

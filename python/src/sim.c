@@ -491,15 +491,16 @@ static PyObject* sim_scene(PyObject* self, void* unused)
 
 static PyMethodDef sim_methods[] = {
     {"step", (PyCFunction)(void (*)(void))sim_step, METH_FASTCALL,
-     "step(n=1, /)\n--\n\nTake n steps. The GIL is released meanwhile."},
+     "step($self, n=1, /)\n--\n\nTake n steps. The GIL is released meanwhile."},
     {"_run", sim_run, METH_VARARGS, "Step to the end, or until a time; record."},
     {"_clone_into", sim_clone_into, METH_O, "Make another object a clone."},
     {"_set_callbacks", sim_set_callbacks, METH_VARARGS, "Functions called before each step."},
     {"_get_callbacks", sim_get_callbacks, METH_NOARGS, "Functions called before each step."},
     {"save", sim_save, METH_NOARGS,
-     "save()\n--\n\nThe state as bytes: a restored simulation goes on with the same bits."},
-    {"restore", sim_restore, METH_O, "restore(snapshot, /)\n--\n\nGo back to a state of save()."},
-    {"reset", sim_reset, METH_NOARGS, "reset()\n--\n\nBack to the start."},
+     "save($self, /)\n--\n\nThe state as bytes: a restored simulation goes on with the same bits."},
+    {"restore", sim_restore, METH_O,
+     "restore($self, snapshot, /)\n--\n\nGo back to a state of save()."},
+    {"reset", sim_reset, METH_NOARGS, "reset($self, /)\n--\n\nBack to the start."},
     {"_restore_frame", sim_restore_frame, METH_VARARGS, "The state of a recorded frame."},
     {NULL, NULL, 0, NULL},
 };
