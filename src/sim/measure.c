@@ -448,10 +448,13 @@ static void sample_timed(const perpi_measures* m, int32_t i, const perp_measure_
                          double length)
 {
     double* a = accumulators(m, i);
+    const bool sum = def->kind == PERP_MEASURE_SUM;
+    if (sum && !perpi_timed_sum_due(&m->timed[i], def, t - m->state[BEGIN])) {
+        return; /* most steps */
+    }
     const double x = perpi_expr_eval_names(m->expr[i], t, m->slot);
     const perpi_timed_sample sample = {.x = x, .t = t, .length = length, .begin = m->state[BEGIN]};
-    const bool has = def->kind == PERP_MEASURE_SUM
-                         ? perpi_timed_sum(&m->timed[i], def, &sample, &a[VALUE])
+    const bool has = sum ? perpi_timed_sum(&m->timed[i], def, &sample, &a[VALUE])
                          : perpi_timed_window(&m->timed[i], def, &sample, &a[VALUE]);
     a[SEEN] = has ? SAMPLED : a[SEEN];
     a[LAST] = x;

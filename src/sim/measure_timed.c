@@ -40,15 +40,20 @@ perp_status perpi_timed_check(perp_context* context, const perp_measure_def* def
 }
 
 /* How many of the times begin + k every have come. */
-static double times_passed(const perpi_timed_sample* s, double every)
+static double times_passed(double elapsed, double every)
 {
-    return floor((s->t - s->begin) / every + REACHED);
+    return floor(elapsed / every + REACHED);
+}
+
+bool perpi_timed_sum_due(const perpi_timed* timed, const perp_measure_def* def, double elapsed)
+{
+    return times_passed(elapsed, def->every) > timed->next;
 }
 
 bool perpi_timed_sum(perpi_timed* timed, const perp_measure_def* def,
                      const perpi_timed_sample* sample, double* value)
 {
-    const double passed = times_passed(sample, def->every);
+    const double passed = times_passed(sample->t - sample->begin, def->every);
     if (!(passed > timed->next)) {
         return false;
     }
@@ -79,13 +84,13 @@ bool perpi_timed_window(perpi_timed* timed, const perp_measure_def* def,
                         const perpi_timed_sample* sample, double* value)
 {
     const double every = def->every > 0.0 ? def->every : def->over;
-    const double passed = times_passed(sample, every);
+    const double passed = times_passed(sample->t - sample->begin, every);
     bool has = false;
     if (timed->next == 0.0) {
         timed->since = sample->t - sample->length;
         timed->last_x = sample->x;
         timed->last_time = timed->since;
-        timed->next = floor((timed->since - sample->begin) / every + REACHED) + 1.0;
+        timed->next = times_passed(timed->since - sample->begin, every) + 1.0;
     }
     if (passed >= timed->next) {
         /* Windows before the last that ended lie within this step as well: their values are not kept. */

@@ -37,6 +37,8 @@ static inline bool perpi_timed_has(const perp_measure_def* def)
 /* `every` and `over` of a definition. */
 PERP_NODISCARD perp_status perpi_timed_check(perp_context* context, const perp_measure_def* def);
 /* Whether there is a value (now, or since an earlier sample it stays as it is); *value is set if it changes. */
+/* Whether a time of the sum has come. elapsed: since the measures began. */
+bool perpi_timed_sum_due(const perpi_timed* timed, const perp_measure_def* def, double elapsed);
 bool perpi_timed_sum(perpi_timed* timed, const perp_measure_def* def,
                      const perpi_timed_sample* sample, double* value);
 bool perpi_timed_window(perpi_timed* timed, const perp_measure_def* def,
