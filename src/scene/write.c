@@ -561,6 +561,15 @@ static json_t* joint_json(writer* w, size_t index)
     json_t* joint = made(w, json_object());
     put_text(w, joint, "name", def->name);
     put_text(w, joint, "type", perp_joint_type_name(def->type));
+    if (def->type == PERP_JOINT_GEAR) {
+        json_t* joints = made(w, json_array());
+        add(w, joints, json_string(def->joints[0]));
+        add(w, joints, json_string(def->joints[1]));
+        put(w, joint, "joints", joints);
+        put_number(w, joint, "ratio", def->ratio, 1.0);
+        put_number(w, joint, "offset", def->offset, NAN);
+        return joint;
+    }
     put_text(w, joint, "a", def->a);
     put_text(w, joint, "b", def->b);
     put_joint_points(w, joint, def, &w->model->joint[index]);

@@ -29,6 +29,7 @@ typedef struct design_search {
     size_t x_room, index_room;
     int64_t first; /* evaluation at which the present start began */
     bool flat;
+    bool folded; /* coordinates are not bounded: beyond a bound they run back */
     /* constraints */
     double objective_unit, rho;
     double constraint_unit[PERPI_DESIGN_CONSTRAINTS], lambda[PERPI_DESIGN_CONSTRAINTS];
@@ -58,14 +59,27 @@ static double merit_of(const design_search* s, int64_t index)
     return merit;
 }
 
+/* The coordinate on a line that is folded at both bounds. */
+static double fold(const perp_unknown* u, double x)
+{
+    const double width = u->high - u->low, turns = (x - u->low) / width;
+    const double part = turns - 2.0 * floor(0.5 * turns); /* in [0, 2] */
+    return u->low + width * (part <= 1.0 ? part : 2.0 - part);
+}
+
 /* Bounds are met exactly, and never exceeded by rounding. */
 static double from_z(const design_search* s, int32_t i, double z)
 {
     const perp_unknown* u = &s->e->d->unknown[i];
-    const double x = s->origin[i] + s->unit[i] * z;
-    return !(z > s->low[i]) || !(x > u->low) ? u->low
-           : z >= s->high[i] || x > u->high  ? u->high
-                                             : x;
+    double x = s->origin[i] + s->unit[i] * z;
+    if (s->folded && !(x >= u->low && x <= u->high)) {
+        x = fold(u, x);
+    } else if (!s->folded && !(z > s->low[i])) {
+        return u->low;
+    } else if (!s->folded && z >= s->high[i]) {
+        return u->high;
+    }
+    return !(x > u->low) ? u->low : x > u->high ? u->high : x;
 }
 
 /* The first steps from the start changed nothing. */
@@ -118,6 +132,8 @@ static perpi_search_end search_from(design_search* s, const double* origin, doub
     perpi_design_state* e = s->e;
     const perpi_design* d = e->d;
     double step[PERPI_DESIGN_UNKNOWNS];
+    /* a simplex whose points are moved onto a bound loses a dimension; the other methods know bounds */
+    s->folded = d->method == PERP_DESIGN_NELDER_MEAD;
     s->origin = origin;
     for (int32_t i = 0; i < d->unknown_count; ++i) {
         const perp_unknown* u = &d->unknown[i];
@@ -126,6 +142,11 @@ static perpi_search_end search_from(design_search* s, const double* origin, doub
         s->high[i] = (u->high - origin[i]) / s->unit[i];
         const double room = 0.4 * (s->high[i] - s->low[i]);
         step[i] = room < 1.0 ? room : 1.0;
+        if (s->folded) { /* the first simplex stays inside */
+            step[i] = step[i] <= s->high[i] ? step[i] : -step[i];
+            s->low[i] = -INFINITY;
+            s->high[i] = INFINITY;
+        }
     }
     const int32_t start = e->report.start;
     int32_t population = d->population > 0 ? d->population : perpi_cma_population(d->unknown_count);
@@ -154,6 +175,32 @@ static perpi_search_end search_from(design_search* s, const double* origin, doub
                        perp_design_method_name(d->method), text);
     }
     return end;
+}
+
+/* The candidate of this start with the least merit under the present multipliers. */
+static int64_t least_merit(const design_search* s)
+{
+    int64_t best = s->first;
+    for (int64_t i = s->first; i < s->e->count; ++i) {
+        best = merit_of(s, i) < merit_of(s, best) ? i : best;
+    }
+    return best;
+}
+
+/* The best point of this start with coordinates that are nearer to a bound than the tolerance moved onto it. */
+static bool try_bounds(design_search* s)
+{
+    perpi_design_state* e = s->e;
+    double x[PERPI_DESIGN_UNKNOWNS];
+    int64_t index;
+    memcpy(x, perpi_design_candidate(e->study, least_merit(s) + 1),
+           (size_t)e->d->unknown_count * sizeof *x);
+    for (int32_t i = 0; i < e->d->unknown_count; ++i) {
+        const perp_unknown* u = &e->d->unknown[i];
+        const double near = e->d->tolerance * u->scale;
+        x[i] = x[i] - u->low <= near ? u->low : u->high - x[i] <= near ? u->high : x[i];
+    }
+    return perpi_design_evaluate(e, 1, x, 1.0, &index);
 }
 
 /* ---- constraints ------------------------------------------------------------------------------*/
@@ -201,16 +248,6 @@ static bool find_units(design_search* s, const double* start)
         }
     }
     return true;
-}
-
-/* The candidate of this start with the least merit under the present multipliers. */
-static int64_t least_merit(const design_search* s)
-{
-    int64_t best = s->first;
-    for (int64_t i = s->first; i < s->e->count; ++i) {
-        best = merit_of(s, i) < merit_of(s, best) ? i : best;
-    }
-    return best;
 }
 
 static perpi_search_end search_constrained(design_search* s, const double* start)
@@ -302,6 +339,9 @@ void perpi_design_search(perpi_design_state* e)
         }
         end = d->constraint_count > 0 ? search_constrained(&s, x)
                                       : search_from(&s, x, 1.0, d->tolerance, 0);
+        if (end == PERPI_SEARCH_CONVERGED && !try_bounds(&s)) {
+            end = PERPI_SEARCH_STOPPED;
+        }
         flat = flat || s.flat;
         converged = converged || end == PERPI_SEARCH_CONVERGED;
     }

@@ -53,7 +53,6 @@ perpi_search_end perpi_search_nlopt(perp_design_method method, const perpi_searc
     result = result < 0 ? result : nlopt_set_upper_bounds(call.opt, s->high);
     result = result < 0 ? result : nlopt_set_initial_step(call.opt, s->step);
     result = result < 0 ? result : nlopt_set_xtol_abs1(call.opt, s->tolerance);
-    result = result < 0 ? result : nlopt_set_ftol_rel(call.opt, 1e-15);
     result = result < 0 ? result
                         : nlopt_set_maxeval(call.opt,
                                             s->budget < 2000000000 ? (int)s->budget : 2000000000);
