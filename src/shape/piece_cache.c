@@ -161,7 +161,7 @@ void perpi_piece_cache_write(const perp_shape_def* def, perpi_polyhedron* const*
     for (int32_t i = 0; i < count; ++i) {
         const uint64_t bytes = perpi_polyhedron_bytes(pieces[i]);
         memcpy(data + at, &bytes, sizeof bytes);
-        memcpy(data + at + sizeof bytes, pieces[i], (size_t)bytes);
+        perpi_polyhedron_to_bytes(pieces[i], data + at + sizeof bytes);
         at += sizeof bytes + (size_t)bytes;
     }
     head.count = (uint64_t)count;

@@ -75,6 +75,18 @@ size_t perpi_polyhedron_bytes(const perpi_polyhedron* polyhedron)
     return lay_out(&plan, &measure);
 }
 
+void perpi_polyhedron_to_bytes(const perpi_polyhedron* polyhedron, void* bytes)
+{
+    memcpy(bytes, polyhedron, perpi_polyhedron_bytes(polyhedron));
+    perpi_polyhedron* record = bytes;
+    record->vertex = record->normal = NULL;
+    record->edge = NULL;
+    record->offset = NULL;
+    record->node = NULL;
+    record->face_start = record->corner = record->side = record->around_start = NULL;
+    record->around = record->order = record->triangle = NULL;
+}
+
 bool perpi_polyhedron_from_bytes(perp_context* context, const void* bytes, size_t size,
                                  perpi_polyhedron** made)
 {
