@@ -194,7 +194,7 @@ static const char* const design_scene[] = {
     "      \"shapes\": [ { \"type\": \"circle\", \"radius\": 0.05 } ] }\n"
     "  ],\n"
     "\n"
-    "  // What the design is judged by: how far from the mark it ends, how high it came.\n"
+    "  // What the design compares: how far from the mark it ends, how high it came.\n"
     "  \"measures\": { \"miss\": \"abs(ball.position.x - 5)\", \"height\": { \"max\": "
     "\"ball.position.y\" } }\n"
     "}\n",
