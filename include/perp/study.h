@@ -171,6 +171,9 @@ typedef struct perp_sweep_def {
     /* Called several times a second, and at the end. Returning false ends the sweep; what is done stays. NULL: never. */
     bool (*progress)(void* user, const perp_sweep_report* report);
     void* user;
+    /* Program and arguments, ended by NULL, of a worker that calls perp_study_serve on its standard input and output;
+     * NULL: workers are forked. A process with several threads must not fork them. */
+    const char* const* argument;
 } perp_sweep_def;
 PERP_API perp_sweep_def perp_sweep_def_default(void);
 
@@ -194,7 +197,7 @@ struct perp_sweep_report {
 };
 
 /* Runs what is missing in forked workers, each with the scene parsed already, and writes the database. The process
- * must have one thread. A worker that ends is replaced, and its run is a row. PERP_ERROR_INPUT: before anything
+ * must have one thread, unless workers are programs (argument). A worker that ends is replaced, and its run is a row. PERP_ERROR_INPUT: before anything
  * was written, as for a database of another study. */
 PERP_API PERP_NODISCARD perp_status perp_sweep_run(perp_context* context, perp_study* study,
                                                    const perp_sweep_def* def,

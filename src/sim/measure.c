@@ -583,6 +583,18 @@ perp_status perpi_measures_check(const perp_sim* sim)
                       sim->asked.stop[stop].when, sim->state.time);
 }
 
+const perpi_expr* perpi_measures_expr(const perp_sim* sim, int32_t measure, bool* of_step)
+{
+    *of_step = sim->measures->of_step[measure];
+    return sim->measures->expr[measure];
+}
+
+const perp_quantity* perpi_measures_quantities(const perp_sim* sim, int32_t* count)
+{
+    *count = (int32_t)sim->measures->quantity_count;
+    return sim->measures->quantity;
+}
+
 /* ---- the state -------------------------------------------------------------------------------------*/
 
 int32_t perpi_measures_size(const perp_sim* sim)

@@ -392,16 +392,10 @@ static perp_status read_study(perpi_reader* r, perp_study* s)
 
 /* ---- with the scene ---------------------------------------------------------------------------*/
 
-static bool is_urdf(const char* path)
-{
-    const size_t length = strlen(path);
-    return length > 5 && strcmp(path + length - 5, ".urdf") == 0;
-}
-
 perp_status perpi_study_scene(const perp_study* s, perp_scene** scene)
 {
     const size_t length = strlen(s->scene_text);
-    if (is_urdf(s->scene_path)) {
+    if (perp_scene_is_robot(s->scene_path)) {
         const perp_urdf_options options = perp_urdf_options_default();
         return perp_scene_parse_urdf(s->context, s->scene_text, length, s->scene_path, &options,
                                      NULL, 0, scene);

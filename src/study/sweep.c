@@ -285,8 +285,11 @@ perp_status perp_sweep_run(perp_context* context, perp_study* study, const perp_
     sweep->report.jobs = (int32_t)jobs;
     if (left > 0) {
         folder_of(def->out, folder, sizeof folder);
-        const perp_pool_def pool_def = {
-            .study = study, .jobs = (int32_t)jobs, .options = def->options, .folder = folder};
+        const perp_pool_def pool_def = {.study = study,
+                                        .jobs = (int32_t)jobs,
+                                        .options = def->options,
+                                        .argument = def->argument,
+                                        .folder = folder};
         status = perp_pool_create(context, &pool_def, &pool);
         if (status == PERP_OK) {
             status = run_pool(sweep, pool, def);
