@@ -124,8 +124,22 @@ static perp_status check_def(perpi_reader* r, const perp_sim_def* def)
     return status == PERP_OK ? status : perpi_reader_fail_member(r, status);
 }
 
+/* A study in place of a scene: says which verb runs it. */
+static perp_status refuse_study(perpi_reader* r, const json_t* root)
+{
+    const bool design = json_object_get(root, "unknown") != NULL;
+    if (json_object_get(root, "scene") == NULL ||
+        (!design && json_object_get(root, "vary") == NULL)) {
+        return PERP_OK;
+    }
+    return perpi_reader_fail_key(r, design ? "unknown" : "vary", PERP_ERROR_INPUT,
+                                 "is a key of a study, not of a scene: 'perp %s' runs it",
+                                 design ? "design" : "sweep");
+}
+
 static perp_status read_parts(perpi_reader* r, const json_t* root, scene_parts* parts)
 {
+    PERPI_TRY(refuse_study(r, root));
     PERPI_TRY(perpi_read_object(r, root, known));
     PERPI_TRY(perpi_read_parameters(r, root, &parts->parameters));
     perp_model_def def = perp_model_def_default();
