@@ -89,6 +89,9 @@ static perp_status vary_contact(perpi_linear_step* l, const perp_model* model, b
     if (c->cone != PERP_CONE_NONE) {
         c->mu = perpi_model_friction(model, shape[0], shape[1]);
     }
+    if (l->step.impact) {
+        c->drift[0] = 0.0;
+    }
     if (l->d[l->d_of[i]].rolling != PERPI_ROLLING_NONE) {
         return vary_rolling(l, model, geometry, l->d[l->d_of[i]].rolling, c);
     }
@@ -158,9 +161,9 @@ static void add_residual(const perpi_linear_step* l, double weight, double* out)
     }
 }
 
-/* out += weight (the state after the step, at the same v' and p). */
-static perp_status add_next_state(perpi_linear_step* l, const perpi_step_input* in, double weight,
-                                  double* out)
+/* out += weight (the state after the step, at the same v' and p). all: the length of the step differs. */
+static perp_status add_next_state(perpi_linear_step* l, const perpi_step_input* in, bool all,
+                                  double weight, double* out)
 {
     const perp_model* model = in->model;
     const perpi_linear_size at = perpi_linear_size_of(model);
@@ -192,7 +195,7 @@ static perp_status add_next_state(perpi_linear_step* l, const perpi_step_input* 
         for (int32_t k = 0; k < vn; ++k) {
             out[at.v + vn * i + k] += weight * (l->v_next[vn * i + k] - l->step.v_end[vn * i + k]);
         }
-        if (model->body[i].dofs > 0) {
+        if (model->body[i].dofs > 0 && !all) {
             continue; /* moved by v' alone */
         }
         const perpi_pose a = perpi_state_pose(model, l->step.q_end, i);
@@ -215,14 +218,42 @@ static perp_status add_next_state(perpi_linear_step* l, const perpi_step_input* 
     return PERP_OK;
 }
 
-perp_status perpi_linear_step_vary(perpi_linear_step* l, const perp_model* model, bool geometry,
-                                   double weight, double* out)
+/* The problem of the step with the contacts l->contact. */
+static perp_status formulate_varied(perpi_linear_step* l, const perpi_step_input* in)
 {
+    if (!l->step.impact) {
+        return perpi_formulate(l->varied, in);
+    }
+    /* drift[0] is e times the normal velocity before the impact: linear_step.c */
+    const perp_status status = perpi_formulate_other(
+        l->varied, in->model, PERPI_PURPOSE_IMPACT, 1.0,
+        &(perpi_placed){in->q, in->v, in->contact, in->contact_count, in->joint});
+    for (int32_t i = 0; status == PERP_OK && i < in->contact_count; ++i) {
+        if (l->rebound[i] != 0.0) {
+            const double e = l->rebound[i] *
+                             perp_model_pair_restitution(in->model, in->contact[i].body_a,
+                                                         in->contact[i].body_b) /
+                             perp_model_pair_restitution(l->step.in.model, in->contact[i].body_a,
+                                                         in->contact[i].body_b);
+            double* b = &l->varied->b[l->varied->constraint[i].row];
+            *b += e * (perpi_formulation_speed(l->varied, i, 0, l->v_start) + *b);
+        }
+    }
+    return status;
+}
+
+perp_status perpi_linear_step_vary(perpi_linear_step* l, const perpi_variation* by, double weight,
+                                   double* out)
+{
+    const perp_model* model = by->model;
+    const bool geometry = by->geometry;
     perpi_step_input in = l->step.in;
     perp_status status = freeze_contacts(l);
     if (status != PERP_OK) {
         return status;
     }
+    in.t += by->dt;
+    in.h += by->dh;
     if (in.contact_count > 0) {
         memcpy(l->contact, in.contact, (size_t)in.contact_count * sizeof *l->contact);
     }
@@ -236,7 +267,7 @@ perp_status perpi_linear_step_vary(perpi_linear_step* l, const perp_model* model
     }
     in.model = model;
     in.contact = l->contact;
-    status = perpi_formulate(l->varied, &in);
+    status = formulate_varied(l, &in);
     if (status == PERP_OK &&
         (l->varied->problem.dof_count != l->dofs || l->varied->problem.row_count != l->rows)) {
         return perpi_fail(l->context, PERP_ERROR_UNSUPPORTED,
@@ -244,7 +275,9 @@ perp_status perpi_linear_step_vary(perpi_linear_step* l, const perp_model* model
     }
     if (status == PERP_OK) {
         add_residual(l, weight, out);
-        status = add_next_state(l, &in, weight, out + l->dofs + 2 * l->rows);
+        status = l->step.impact
+                     ? PERP_OK
+                     : add_next_state(l, &in, by->dh != 0.0, weight, out + l->dofs + 2 * l->rows);
     }
     return status;
 }
