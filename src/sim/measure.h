@@ -20,6 +20,13 @@ typedef struct perpi_measure_names {
     perp_quantity* quantity; /* those that expressions have, each once; grown */
     size_t quantity_count, quantity_capacity;
     bool of_step; /* set if one of them belongs to a step */
+    /* Measures that stand before the expression: their values have the slots 0, 1, ..., those of quantities
+     * follow after slot_base. */
+    const perp_measure_def* measure;
+    int32_t measure_count, slot_base;
+    const bool* measure_of_step; /* NULL: not known */
+    int32_t* use;                /* measures that expressions have; grown */
+    size_t use_count, use_capacity;
 } perpi_measure_names;
 
 /* *of_step: it has a quantity of a step. */
