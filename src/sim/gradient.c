@@ -68,12 +68,29 @@ perp_status perpi_gradient_check(perp_sim* sim, int32_t measure)
                 model->body[i].name);
         }
     }
+    for (size_t i = 0; i < model->joint_count; ++i) {
+        if (perpi_joint_ops_of(model->joint[i].type)->differentiate == NULL) {
+            return perpi_fail(sim->context, PERP_ERROR_UNSUPPORTED,
+                              "gradient: joint '%s': joints of type '%s' have no derivative",
+                              model->joint[i].name, perpi_joint_ops_of(model->joint[i].type)->name);
+        }
+    }
+    const perp_measure_def* def = &sim->asked.measure[measure];
+    if (def->kind == PERP_MEASURE_SUM || def->every > 0.0 || def->over > 0.0) {
+        return refuse(sim, "sums at intervals and measures over windows have no derivative");
+    }
     int32_t count;
     const perp_quantity* quantity = perpi_measures_quantities(sim, &count);
     bool of_step;
     const perpi_expr* expr = perpi_measures_expr(sim, measure, &of_step);
-    for (int32_t i = 0; i < count; ++i) {
+    for (int32_t i = 0; i < sim->asked.measure_count; ++i) {
         if (perpi_expr_has_slot(expr, i)) {
+            return refuse(
+                sim, "measures of other measures have no derivative; write the expression out");
+        }
+    }
+    for (int32_t i = 0; i < count; ++i) {
+        if (perpi_expr_has_slot(expr, sim->asked.measure_count + i)) {
             const perp_status status =
                 perpi_quantity_differentiable(sim->context, model, &quantity[i]);
             if (status != PERP_OK) {
@@ -86,12 +103,55 @@ perp_status perpi_gradient_check(perp_sim* sim, int32_t measure)
 
 /* ---- the run -------------------------------------------------------------------------------------*/
 
+/* Room for the derivatives by light numbers. */
+static perp_status allocate_light(perpi_gradient_work* g)
+{
+    const perp_model* model = g->model;
+    const size_t bodies = model->body_count;
+    if (g->in->light_count == 0) {
+        return PERP_OK;
+    }
+    const perp_status status =
+        perpi_alloc(g->context, 8 * bodies + model->shape_count + model->pair_count,
+                    sizeof *g->light_room, &g->light_room);
+    if (status == PERP_OK) {
+        double* at = g->light_room;
+        g->light.mass = at;
+        g->light.inertia = at + bodies;
+        g->light.gravity = at + 2 * bodies;
+        g->light.drag = at + 5 * bodies;
+        g->light.friction_body = at + 7 * bodies;
+        g->light.friction_shape = at + 8 * bodies;
+        g->light.friction_pair = g->light.friction_shape + model->shape_count;
+    }
+    return status;
+}
+
+static void add_light(perpi_gradient_work* g)
+{
+    for (int32_t i = 0; i < g->in->light_count; ++i) {
+        const perpi_light_number* x = &g->in->light[i];
+        const perpi_linear_light* l = &g->light;
+        const double* of = NULL;
+        switch (x->kind) {
+        case PERPI_LIGHT_MASS: of = &l->mass[x->index]; break;
+        case PERPI_LIGHT_INERTIA: of = &l->inertia[x->index]; break;
+        case PERPI_LIGHT_GRAVITY: of = &l->gravity[3 * x->index + x->part]; break;
+        case PERPI_LIGHT_DRAG: of = &l->drag[2 * x->index + x->part]; break;
+        case PERPI_LIGHT_FRICTION_BODY: of = &l->friction_body[x->index]; break;
+        case PERPI_LIGHT_FRICTION_SHAPE: of = &l->friction_shape[x->index]; break;
+        case PERPI_LIGHT_FRICTION_PAIR: of = &l->friction_pair[x->index]; break;
+        }
+        g->gradient[x->parameter] += x->value * *of;
+    }
+}
+
 static perp_status allocate_run(perpi_gradient_work* g)
 {
     const perp_sim* sim = g->sim;
     const size_t n = (size_t)g->size.total, q = (size_t)sim->work.q_size,
                  v = (size_t)sim->work.v_size;
-    const size_t slots = (size_t)g->quantity_count + 1;
+    const size_t slots = (size_t)(g->slot_base + g->quantity_count) + 1;
     const size_t forward =
         g->in->mode == PERP_GRADIENT_FORWARD ? ((size_t)g->in->parameter_count + 1) * n : 0;
     perp_status status =
@@ -106,6 +166,9 @@ static perp_status allocate_run(perpi_gradient_work* g)
         g->forward = g->slot + slots;
         status = perpi_alloc(g->context, g->model->joint_count + 1, sizeof *g->joint, &g->joint);
     }
+    if (status == PERP_OK) {
+        status = allocate_light(g);
+    }
     return status == PERP_OK ? perpi_linear_step_create(g->context, &g->linear) : status;
 }
 
@@ -113,7 +176,8 @@ static void free_run(perpi_gradient_work* g)
 {
     perpi_tape_free(&g->tape);
     perpi_linear_step_destroy(g->linear);
-    void* const owned[] = {g->room, g->time, g->parameter, g->joint, g->snapshot, g->snapshot_at};
+    void* const owned[] = {g->light_room, g->room,     g->time,       g->parameter,
+                           g->joint,      g->snapshot, g->snapshot_at};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(g->context, owned[i]);
     }
@@ -229,8 +293,8 @@ static perpi_view view_of(const perpi_gradient_work* g, size_t frame)
 static void read_slots(const perpi_gradient_work* g, const perpi_view* view)
 {
     for (int32_t i = 0; i < g->quantity_count; ++i) {
-        if (perpi_expr_has_slot(g->expr, i)) {
-            g->slot[i] = perpi_quantity_at(view, &g->quantity[i]);
+        if (perpi_expr_has_slot(g->expr, g->slot_base + i)) {
+            g->slot[g->slot_base + i] = perpi_quantity_at(view, &g->quantity[i]);
         }
     }
 }
@@ -256,6 +320,24 @@ static double crossing_weight(const perpi_gradient_work* g, int64_t k, double be
     return span * (k == g->crossing ? before : -after) / (rise * rise);
 }
 
+/* Energies, momenta and coordinates of joints depend on the model itself, too. */
+static void add_quantity_by_parameters(perpi_gradient_work* g, const perpi_view* view,
+                                       const perp_quantity* quantity, double weight)
+{
+    const bool depends =
+        quantity->kind == PERP_QUANTITY_ENERGY || quantity->kind == PERP_QUANTITY_MOMENTUM ||
+        quantity->kind == PERP_QUANTITY_ANGULAR_MOMENTUM ||
+        quantity->kind == PERP_QUANTITY_COORDINATE || quantity->kind == PERP_QUANTITY_RATE;
+    for (int32_t i = 0; depends && i < g->in->parameter_count; ++i) {
+        const perpi_gradient_parameter* p = &g->in->parameter[i];
+        for (int n = 0; p->model[0] != NULL && n < PERPI_GRADIENT_MODELS; ++n) {
+            perpi_view x = *view;
+            x.model = p->model[n];
+            g->gradient[i] += weight * p->weight[n] * perpi_quantity_at(&x, quantity);
+        }
+    }
+}
+
 /* y += weight d expression / d state; of the parameters, what the expression itself has of them. */
 static void add_sample(perpi_gradient_work* g, int64_t k, size_t frame, double weight, double* y)
 {
@@ -265,16 +347,18 @@ static void add_sample(perpi_gradient_work* g, int64_t k, size_t frame, double w
     read_slots(g, &view);
     for (int32_t i = 0; i < g->quantity_count; ++i) {
         double by = 0.0, margin;
-        if (!perpi_expr_has_slot(g->expr, i)) {
+        const int32_t slot = g->slot_base + i;
+        if (!perpi_expr_has_slot(g->expr, slot)) {
             continue;
         }
         if (condition) {
-            (void)perpi_expr_margin_derivative(g->expr, t, g->slot, i, &margin, &by);
+            (void)perpi_expr_margin_derivative(g->expr, t, g->slot, slot, &margin, &by);
         } else {
-            by = perpi_expr_slot_derivative(g->expr, t, g->slot, i);
+            by = perpi_expr_slot_derivative(g->expr, t, g->slot, slot);
         }
         if (by != 0.0) {
             perpi_quantity_differentiate(&view, &g->quantity[i], weight * by, g->q, g->v, y);
+            add_quantity_by_parameters(g, &view, &g->quantity[i], weight * by);
         }
     }
     for (int32_t i = 0; i < g->in->parameter_count; ++i) {
@@ -413,6 +497,9 @@ perp_status perpi_gradient_vary(perpi_gradient_work* g, const perpi_gradient_par
     memset(g->parameter, 0, size * sizeof *g->parameter);
     perp_status status = PERP_OK;
     for (int n = 0; n < PERPI_GRADIENT_MODELS && status == PERP_OK; ++n) {
+        if (p->weight[n] == 0.0) {
+            continue;
+        }
         const perpi_variation by = {.model = p->model[n], .geometry = p->geometry};
         status = perpi_linear_step_vary(g->linear, &by, p->weight[n], g->parameter);
     }
@@ -471,6 +558,9 @@ static perp_status step_back(perpi_gradient_work* g, size_t frame)
     double* multiplier = g->parameter + size;
     status = perpi_linear_step_adjoint(g->linear, g->y_next, g->y, multiplier);
     const bool immaterial = doubts != 0 && !doubtful && same_vector(g->y, g->other, g->size.total);
+    if (status == PERP_OK && g->in->light_count > 0) {
+        perpi_linear_step_light(g->linear, multiplier, &g->light);
+    }
     for (int32_t i = 0; status == PERP_OK && i < g->in->parameter_count; ++i) {
         if (g->in->parameter[i].steps) {
             status = perpi_gradient_vary(g, &g->in->parameter[i]);
@@ -616,6 +706,7 @@ perp_status perpi_gradient_run(perp_sim* sim, const perpi_gradient_input* in, do
                              .in = in,
                              .kind = sim->asked.measure[in->measure].kind,
                              .expr = perpi_measures_expr(sim, in->measure, &of_step),
+                             .slot_base = sim->asked.measure_count,
                              .size = perpi_linear_size_of(sim->model),
                              .gradient = gradient,
                              .flags = flags};
@@ -624,6 +715,14 @@ perp_status perpi_gradient_run(perp_sim* sim, const perpi_gradient_input* in, do
     *flags = (perp_gradient_flags){.margin = INFINITY, .margin_time = NAN, .first_time = NAN};
     for (int32_t i = 0; i < in->parameter_count; ++i) {
         gradient[i] = 0.0;
+    }
+    for (int32_t i = 0; i < g.quantity_count; ++i) {
+        for (int32_t k = 0; perpi_expr_has_slot(g.expr, g.slot_base + i) && k < in->parameter_count;
+             ++k) {
+            if (g.quantity[i].kind == PERP_QUANTITY_DISTANCE && in->parameter[k].geometry) {
+                return refuse(sim, "a distance has no derivative by sizes and places of shapes");
+            }
+        }
     }
     if (forward && sim->adaptive) {
         return refuse(sim, "adaptive steps have an adjoint only; leave out --forward");
@@ -641,6 +740,9 @@ perp_status perpi_gradient_run(perp_sim* sim, const perpi_gradient_input* in, do
     }
     for (int32_t i = 0; status == PERP_OK && !forward && i < in->parameter_count; ++i) {
         gradient[i] += dot(g.size.total, g.y, in->parameter[i].start);
+    }
+    if (status == PERP_OK) {
+        add_light(&g);
     }
     if (status == PERP_OK && start != NULL) {
         memcpy(start, g.y, (size_t)g.size.total * sizeof *start);

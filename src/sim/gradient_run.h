@@ -15,6 +15,7 @@ typedef struct perpi_gradient_work {
     const perpi_expr* expr;
     const perp_quantity* quantity;
     int32_t quantity_count;
+    int32_t slot_base; /* of the quantities in expressions */
     perpi_tape tape;
     perpi_linear_step* linear;
     perpi_linear_size size;
@@ -30,6 +31,8 @@ typedef struct perpi_gradient_work {
     perpi_joint_input* joint;
     double* gradient;
     perp_gradient_flags* flags;
+    perpi_linear_light light;
+    double* light_room;
     /* checkpoints */
     unsigned char* snapshot;
     size_t snapshot_capacity, snapshot_used;

@@ -93,6 +93,16 @@ typedef struct perpi_variation {
 PERP_NODISCARD perp_status perpi_linear_step_vary(perpi_linear_step* l, const perpi_variation* by,
                                                   double weight, double* out);
 
+/* Derivatives by numbers of the model that need no variation of the whole step, per body, shape and pair; inertia: of
+ * planar bodies about z, of round ones about any axis. */
+typedef struct perpi_linear_light {
+    double *mass, *inertia, *gravity, *drag; /* 1, 1, 3, 2 a body */
+    double *friction_body, *friction_shape, *friction_pair;
+} perpi_linear_light;
+/* Adds those of the step by the multipliers of its adjoint. */
+void perpi_linear_step_light(const perpi_linear_step* l, const double* multiplier,
+                             perpi_linear_light* light);
+
 /* dx: at the start; parameter: NULL, or the change by a parameter as above; dx_next: after the step. */
 PERP_NODISCARD perp_status perpi_linear_step_forward(perpi_linear_step* l, const double* dx,
                                                      const double* parameter, double* dx_next);

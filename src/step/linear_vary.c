@@ -281,3 +281,62 @@ perp_status perpi_linear_step_vary(perpi_linear_step* l, const perpi_variation* 
     }
     return status;
 }
+
+/* d mu of a contact by the coefficients that it comes from: a pair's, or the geometric mean of two. */
+static void add_friction(const perp_model* model, const perp_contact* c, double weight,
+                         perpi_linear_light* light)
+{
+    const int32_t shape[2] = {perpi_key_shape_a(c->key), perpi_key_shape_b(c->key)};
+    const perpi_surface* s[2] = {&model->surface[shape[0]], &model->surface[shape[1]]};
+    const bool own = !isnan(s[0]->friction) || !isnan(s[1]->friction);
+    const perpi_pair* pair = own ? NULL : perpi_model_pair(model, s[0]->body, s[1]->body);
+    if (pair != NULL && !isnan(pair->mu)) {
+        light->friction_pair[pair - model->pair] += weight;
+        return;
+    }
+    double f[2];
+    for (int side = 0; side < 2; ++side) {
+        f[side] =
+            isnan(s[side]->friction) ? model->body[s[side]->body].friction : s[side]->friction;
+    }
+    for (int side = 0; side < 2; ++side) {
+        const double slope = f[side] > 0.0 ? 0.5 * sqrt(f[1 - side] / f[side]) : 0.0;
+        if (isnan(s[side]->friction)) {
+            light->friction_body[s[side]->body] += weight * slope;
+        } else {
+            light->friction_shape[shape[side]] += weight * slope;
+        }
+    }
+}
+
+void perpi_linear_step_light(const perpi_linear_step* l, const double* multiplier,
+                             perpi_linear_light* light)
+{
+    const perpi_step_input* in = &l->step.in;
+    const perp_model* model = in->model;
+    const double h = in->h;
+    for (int32_t i = 0; i < l->body_count; ++i) {
+        const perpi_linear_body* b = &l->body[i];
+        const perpi_body* body = &model->body[b->body];
+        const double* m = multiplier + l->f->dof[b->block];
+        const double* next = l->v + l->f->dof[b->block];
+        const double* v = in->v + (size_t)perpi_v_stride(model) * (size_t)b->body;
+        for (int32_t k = 0; k < model->dimension; ++k) {
+            const double g = v3_get(body->gravity, k);
+            light->mass[b->body] += m[k] * (v[k] + h * g - next[k]);
+            light->gravity[3 * b->body + k] += m[k] * h * body->mass;
+            light->drag[2 * b->body] -= m[k] * h * next[k];
+        }
+        for (int32_t k = model->dimension; k < body->dofs; ++k) {
+            light->inertia[b->body] += m[k] * (v[k] - next[k]);
+            light->drag[2 * b->body + 1] -= m[k] * h * next[k];
+        }
+    }
+    const double* g = multiplier + l->dofs + l->rows;
+    for (int32_t i = 0; i < l->f->contact_count; ++i) {
+        const double weight = g[l->f->constraint[i].row];
+        if (weight != 0.0) {
+            add_friction(model, &in->contact[i], weight, light);
+        }
+    }
+}
