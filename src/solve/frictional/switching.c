@@ -63,7 +63,9 @@ enum {
     INNER = 500,             /* iterations for one choice of members */
     DIRECT_ROWS = 300,       /* from here on the first choices are predicted */
     CLOSED_STEPS = 60,       /* Newton steps where members are closed together */
+    SECOND_ROWS = 1200,      /* up to here without prediction, too, if that fails */
     DIRECT_ROUNDS = 8,       /* solves from predicted choices */
+    DIRECT_SHARES = 25,      /* as SHARE_ROUNDS, from predicted choices */
     DIRECT_REPLACEMENTS = 3, /* as REPLACEMENTS, from predicted choices */
 };
 
@@ -488,13 +490,28 @@ static void hand_impulse(const perp_contact_problem* P, int32_t from, int32_t to
 }
 
 /* Two members that replace each other: both are closed from here on, each with half of the impulse that it
- * had alone. */
+ * had alone. f_low: how far `other` was open without an impulse. */
 static void begin_pair(switching* s, const perp_contact_problem* P, int32_t g, int32_t other,
-                       double* p)
+                       double f_low, double* p)
 {
     s->second[g] = other;
+    s->share[g].f_low = f_low;
     p[P->constraint[s->choice[g]].row] *= 0.5;
     p[P->constraint[other].row] = 0.5 * s->share[g].impulse;
+}
+
+/* Where Newton's method does not close them: the impulse of one is sought by solves. */
+static bool seek_shares(switching* s, const perp_contact_problem* P)
+{
+    bool any = false;
+    for (int32_t g = 0; g < P->group_count; ++g) {
+        if (s->second[g] >= 0) {
+            begin_share(s, g, s->second[g], s->share[g].impulse, s->share[g].f_low);
+            s->second[g] = -1;
+            any = true;
+        }
+    }
+    return any;
 }
 
 /* Whether the two do not act together: one would have to pull, or a third member is open. */
@@ -529,7 +546,7 @@ static bool choose_again(switching* s, const perp_contact_problem* P, const doub
             changed = true;
         } else if (s->direct && l.open && l.widest != s->choice[g] &&
                    s->share[g].before == l.widest && pushes(s, P, g, v, p)) {
-            begin_pair(s, P, g, l.widest, p);
+            begin_pair(s, P, g, l.widest, l.most, p);
             changed = true;
         } else if (l.open && pushes(s, P, g, v, p)) {
             const bool other = l.widest != s->choice[g];
@@ -875,7 +892,7 @@ static perp_status search_choices(switching* s, const perp_contact_problem* prob
         choose_first(s, problem, s->direct && warm, v, p);
     }
     int32_t limit = s->direct ? DIRECT_ROUNDS : 20 + (2 + REPLACEMENTS) * problem->group_count;
-    int32_t settling = SHARE_ROUNDS, budget = INT32_MAX;
+    int32_t settling = s->direct ? DIRECT_SHARES : SHARE_ROUNDS, budget = INT32_MAX;
     report->outcome = PERP_OUTCOME_MAX_ITER;
     s->one_by_one = false;
     const perpi_clock clock = {0}; /* the inner solves check the time limit */
@@ -895,6 +912,10 @@ static perp_status search_choices(switching* s, const perp_contact_problem* prob
         status = solve_chosen(s, problem, &inner, warm || i > 0, v, p, report, &made);
         if (status != PERP_OK) {
             break;
+        }
+        if (made != PERP_OUTCOME_SOLVED && s->direct && seek_shares(s, problem)) {
+            return_to_guess(s, problem, v, p);
+            continue;
         }
         if (made != PERP_OUTCOME_SOLVED) {
             report->outcome = made;
@@ -977,7 +998,7 @@ static perp_status switching_solve(void* self, const perp_contact_problem* probl
     s->direct = problem->row_count > DIRECT_ROWS && !is_planar(problem);
     set_slack(s, problem, options);
     status = search_choices(s, problem, options, warm, v, p, report);
-    if (status == PERP_OK && s->direct && problem->row_count <= COARSE_ROWS &&
+    if (status == PERP_OK && s->direct && problem->row_count <= SECOND_ROWS &&
         report->outcome != PERP_OUTCOME_SOLVED && report->outcome != PERP_OUTCOME_TIME_LIMIT &&
         report->outcome != PERP_OUTCOME_CANCELLED) {
         s->direct = false;
