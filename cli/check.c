@@ -383,6 +383,12 @@ static void print_joints(const perp_model* model)
         if (info.friction > 0.0) {
             printf(" friction %.6g", info.friction);
         }
+        if (info.armature > 0.0) {
+            printf(" armature %.6g", info.armature);
+        }
+        if (info.stiffness > 0.0) {
+            printf(" stiffness %.6g", info.stiffness);
+        }
         if (info.damping > 0.0) {
             printf(" damping %.6g", info.damping);
         }

@@ -170,6 +170,7 @@ typedef struct cli_overrides {
 #define CLI_URDF_OPTIONS                                                                           \
     {"--package", "DIR", "of a robot: where package://... is", NULL},                              \
         {"--floating", NULL, "of a robot: its root is not attached to the world", NULL},           \
+        {"--keyframe", "NAME", "of an MJCF model: where it starts (default: home; none)", NULL},   \
     {                                                                                              \
         "--no-self-collision", NULL, "of a robot: its links never meet each other", NULL           \
     }
