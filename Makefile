@@ -7,13 +7,15 @@ SEED ?=
 PEERS ?=
 
 release := build/release
+# the one that sees the distribution's packages
+python := $(firstword $(wildcard /usr/bin/python3) python3)
 # In CI warnings are errors and assertions stay on in the optimised build. Both are always given,
 # because CMake's cache would otherwise remember the last answer.
 ci_flag := $(if $(filter-out false 0,$(CI)),ON,OFF)
 configure := cmake --preset release --log-level=NOTICE \
 	-DPERP_WERROR=$(ci_flag) -DPERP_ASSERTS=$(ci_flag)
 
-.PHONY: help deps test-deps build demo test test-slow torture bench bench-solvers bench-peers experiments docs install format clean
+.PHONY: help deps test-deps build demo test test-slow torture bench bench-solvers bench-peers experiments docs python wheel sdist install format clean
 .DEFAULT_GOAL := help
 
 help:
@@ -27,6 +29,8 @@ help:
 	@echo 'make bench-peers    perp beside Bullet, ODE, MuJoCo, Box2D: an hour (PEERS=--quick: minutes); build/bench/'
 	@echo 'make experiments    run all experiments (ONLY=name: one); results under build/experiments/'
 	@echo 'make docs           build the documentation as html into build/docs/ and check its links'
+	@echo 'make python         build the Python package into build/python/ (put it on PYTHONPATH)'
+	@echo 'make wheel          a wheel for Python 3.11 and later that needs only libc and libm, in build/wheel/; make sdist: the sources'
 	@echo 'make install        install to PREFIX ($(PREFIX)); DESTDIR is honoured'
 	@echo 'make format         format the sources'
 	@echo 'make clean          remove build/'
@@ -82,6 +86,26 @@ experiments: test-deps build
 docs: test-deps build
 	@scripts/check-links
 	@scripts/build-docs $(release)/perp build/docs
+
+python: build
+	@scripts/install-deps --python
+	@$(configure) -DPERP_PYTHON=ON
+	@cmake --build $(release) --target perp_python
+	@rm -rf build/python && cp -R $(release)/python build/python
+	@echo 'package: build/python (PYTHONPATH=$(abspath build/python) python3 -c "import perp")'
+
+wheel: deps
+	@scripts/install-deps --python
+	@rm -rf build/wheel && mkdir -p build/wheel
+	@PERP_PYTHON_STATIC=1 $(python) -m pip wheel --no-index --no-deps --no-build-isolation --quiet --wheel-dir build/wheel .
+	@scripts/check-wheel build/wheel/*.whl
+	@echo "wheel:   $$(echo build/wheel/*.whl)"
+
+sdist:
+	@scripts/install-deps --python
+	@mkdir -p build/sdist
+	@$(python) setup.py --quiet sdist --dist-dir build/sdist
+	@echo "sdist:   $$(ls -t build/sdist/*.tar.gz | head -n 1)"
 
 install: build
 	@cmake --install $(release) --prefix '$(PREFIX)'

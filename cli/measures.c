@@ -6,26 +6,6 @@
 
 enum { ROWS = 24 }; /* --json lists all */
 
-json_t* cli_parameters_json(const perp_scene* scene)
-{
-    json_t* object = json_object();
-    for (int32_t i = 0; i < perp_scene_parameter_count(scene); ++i) {
-        const perp_parameter p = perp_scene_parameter(scene, i);
-        json_object_set_new(object, p.name, cli_number(p.value));
-    }
-    return object;
-}
-
-json_t* cli_measures_json(const perp_sim* sim)
-{
-    json_t* object = json_object();
-    for (int32_t i = 0; i < perp_sim_measure_count(sim); ++i) {
-        json_object_set_new(object, perp_sim_measure_name(sim, i),
-                            cli_number(perp_sim_measure(sim, i)));
-    }
-    return object;
-}
-
 static void print_more(int32_t count)
 {
     if (count > ROWS) {

@@ -1,5 +1,4 @@
 /* cli/output.c - messages, JSON, colours, the clock. */
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -208,31 +207,6 @@ void cli_print_json(json_t* object)
     }
     (void)fputc('\n', stdout);
     json_decref(object);
-}
-
-perp_contact_choice cli_contact(const perp_scene* scene)
-{
-    const perp_sim_def def = perp_sim_def_from_scene(scene);
-    return perp_contact_choose(perp_scene_model(scene), &def);
-}
-
-double cli_nominal_step(const perp_scene_run* run)
-{
-    return isnan(run->step) ? 1e-3 * run->duration : run->step;
-}
-
-json_t* cli_number(double x)
-{
-    return isfinite(x) ? json_real(x) : json_null();
-}
-
-json_t* cli_numbers(const double* x, int count)
-{
-    json_t* array = json_array();
-    for (int i = 0; i < count; ++i) {
-        json_array_append_new(array, cli_number(x[i]));
-    }
-    return array;
 }
 
 static const char* if_colourful(const char* sequence)

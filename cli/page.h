@@ -112,14 +112,19 @@ typedef enum page_status { PAGE_OK, PAGE_FAILED, PAGE_NO_MEMORY } page_status;
 page_status page_pack(perp_context* context, const char* path, page_run* run, perp_status* status);
 void page_run_free(page_run* run);
 
-/* ---- the file (page_file.c) ---------------------------------------------------------------------*/
+/* ---- the template (page_template.c) -------------------------------------------------------------*/
 
+/* The first place of a text in `size` bytes, or NULL. */
+const char* page_find_text(const char* text, size_t size, const char* what);
 /* The template was embedded when this program was built. */
 bool page_available(void);
-/* Says how to get a perp with the page; returns CLI_BAD_INPUT. */
-int page_complain_missing(bool json);
 /* The template around its marker. */
 void page_template(const char** head, size_t* head_size, const char** tail, size_t* tail_size);
+
+/* ---- the file (page_file.c) ---------------------------------------------------------------------*/
+
+/* Says how to get a perp with the page; returns CLI_BAD_INPUT. */
+int page_complain_missing(bool json);
 
 /* A page under a temporary name while it is written, and its final name. */
 typedef struct page_file {

@@ -8,47 +8,8 @@
 
 #include "page.h"
 
-#define MARKER "<!--PERP-RUNS-->\n"
 #define RUN_BEGIN "<script type=\"application/json\" class=\"perp-run\">"
 #define PAGE_LIMIT (1L << 30)
-
-/* The bytes of the template; the build puts them here (cmake/PerpPage.cmake). Empty: none. */
-extern const char cli_page_template[], cli_page_template_end[];
-
-static const char* find_text(const char* text, size_t size, const char* what)
-{
-    const size_t length = strlen(what);
-    for (const char* at = text; size >= length;) {
-        const char* next = memchr(at, what[0], size - length + 1);
-        if (next == NULL) {
-            return NULL;
-        }
-        if (memcmp(next, what, length) == 0) {
-            return next;
-        }
-        size -= (size_t)(next + 1 - at);
-        at = next + 1;
-    }
-    return NULL;
-}
-
-void page_template(const char** head, size_t* head_size, const char** tail, size_t* tail_size)
-{
-    const size_t size = (size_t)(cli_page_template_end - cli_page_template);
-    const char* marker = find_text(cli_page_template, size, MARKER);
-    *head = cli_page_template;
-    *tail = marker != NULL ? marker + strlen(MARKER) : cli_page_template;
-    *head_size = marker != NULL ? (size_t)(marker - cli_page_template) : 0;
-    *tail_size = marker != NULL ? (size_t)(cli_page_template_end - *tail) : 0;
-}
-
-bool page_available(void)
-{
-    const char *head, *tail;
-    size_t head_size, tail_size;
-    page_template(&head, &head_size, &tail, &tail_size);
-    return head_size > 0;
-}
 
 int page_complain_missing(bool json)
 {
@@ -75,7 +36,7 @@ static bool is_page(const char* path)
     char* text = malloc((size_t)st.st_size);
     const size_t size = text != NULL ? fread(text, 1, (size_t)st.st_size, file) : 0;
     const bool is = size > 9 && memcmp(text, "<!doctype", 9) == 0 &&
-                    find_text(text, size, RUN_BEGIN "{\"format\":\"perp-page") != NULL;
+                    page_find_text(text, size, RUN_BEGIN "{\"format\":\"perp-page") != NULL;
     free(text);
     (void)fclose(file);
     return is;

@@ -2,7 +2,7 @@
 # program. Without node or without a network the program is built all the same, without the page;
 # `perp replay` then says so.
 #
-#   perp_embed_page(target)    adds the page to an executable
+#   perp_embed_page(target)    adds the page to an executable or a module
 
 function(perp_embed_page target)
     set(html ${PROJECT_BINARY_DIR}/page/template.html)
@@ -22,11 +22,18 @@ function(perp_embed_page target)
     file(GLOB_RECURSE inputs CONFIGURE_DEPENDS
         ${viewer}/src/* ${viewer}/build.mjs ${viewer}/package.json ${viewer}/package-lock.json)
     list(APPEND inputs ${PROJECT_SOURCE_DIR}/scripts/build-page)
-    add_custom_command(OUTPUT ${html}
-        COMMAND ${PROJECT_SOURCE_DIR}/scripts/build-page
-            ${viewer} ${PROJECT_BINARY_DIR}/page/work ${html}
-        DEPENDS ${inputs}
-        COMMENT "Bundling the replay page" VERBATIM)
+    if(NOT TARGET perp_page AND PERP_PAGE_FILE)
+        add_custom_command(OUTPUT ${html} COMMAND ${CMAKE_COMMAND} -E copy ${PERP_PAGE_FILE} ${html}
+            DEPENDS ${PERP_PAGE_FILE} VERBATIM)
+        add_custom_target(perp_page DEPENDS ${html})
+    elseif(NOT TARGET perp_page)
+        add_custom_command(OUTPUT ${html}
+            COMMAND ${PROJECT_SOURCE_DIR}/scripts/build-page
+                ${viewer} ${PROJECT_BINARY_DIR}/page/work ${html}
+            DEPENDS ${inputs}
+            COMMENT "Bundling the replay page" VERBATIM)
+        add_custom_target(perp_page DEPENDS ${html})
+    endif()
 
     # The assembler takes the bytes as they are: no megabyte of C for the compiler to read.
     file(CONFIGURE OUTPUT ${source} @ONLY CONTENT [[
@@ -59,7 +66,6 @@ __asm__(".pushsection .rodata\n"
 ]])
     set_source_files_properties(${study_source} PROPERTIES OBJECT_DEPENDS ${study})
     target_sources(${target} PRIVATE ${study_source})
-    add_custom_target(${target}_page DEPENDS ${html})
     target_sources(${target} PRIVATE ${source})
-    add_dependencies(${target} ${target}_page)
+    add_dependencies(${target} perp_page)
 endfunction()

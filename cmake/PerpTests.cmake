@@ -36,6 +36,16 @@ set(perp_test_environment
     "PYTHONDONTWRITEBYTECODE=1"
 )
 
+# Tests of the Python package; the sanitizer's library must come first in a program without it.
+set(perp_python_environment "PYTHONPATH=${PROJECT_BINARY_DIR}/python")
+if(PERP_SANITIZE MATCHES "address")
+    execute_process(COMMAND ${CMAKE_C_COMPILER} -print-file-name=libasan.so
+        OUTPUT_VARIABLE perp_asan_library OUTPUT_STRIP_TRAILING_WHITESPACE)
+    # Python itself keeps memory at its end.
+    list(APPEND perp_python_environment "LD_PRELOAD=${perp_asan_library}" "ASAN_OPTIONS=detect_leaks=0"
+        "PYTHONMALLOC=malloc")
+endif()
+
 # Long tests begin first, so that none runs alone at the end: seconds of CPU in the optimised build,
 # of those with more than 5 (CTest's own measurements of earlier runs go before these).
 set(perp_test_cost
@@ -58,10 +68,14 @@ function(perp_describe_test name stem)
             set_tests_properties(${name} PROPERTIES COST ${CMAKE_MATCH_2})
         endif()
     endforeach()
+    set(environment "${perp_test_environment}")
+    if(label MATCHES "^python")
+        list(APPEND environment ${perp_python_environment})
+    endif()
     set(scratch ${PROJECT_BINARY_DIR}/tests/scratch/${name})
     file(MAKE_DIRECTORY ${scratch})
     set_tests_properties(${name} PROPERTIES LABELS "${label}" TIMEOUT ${timeout}
-        WORKING_DIRECTORY ${scratch} ENVIRONMENT "${perp_test_environment}" SKIP_RETURN_CODE 77)
+        WORKING_DIRECTORY ${scratch} ENVIRONMENT "${environment}" SKIP_RETURN_CODE 77)
 endfunction()
 
 # Compiled once: with every test they were a third of all objects.

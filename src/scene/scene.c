@@ -143,7 +143,8 @@ static perp_status read_parts(perpi_reader* r, const json_t* root, scene_parts* 
     PERPI_TRY(perpi_read_forces(r, root));
     PERPI_TRY(perpi_read_controllers(r, root));
     PERPI_TRY(perpi_read_measures(r, root, &parts->measures, &parts->run.measure_count));
-    PERPI_TRY(perpi_read_stops(r, root, &parts->stops, &parts->run.stop_count));
+    PERPI_TRY(perpi_read_stops(r, root, parts->measures, parts->run.measure_count, &parts->stops,
+                               &parts->run.stop_count));
     perpi_parameters_spread_use(&parts->parameters);
     parts->run.measure = parts->measures;
     parts->run.stop = parts->stops;

@@ -38,8 +38,8 @@ static perpi_joint_side search_side(const perp_model* model, const perpi_joint* 
     return s;
 }
 
-perpi_joint_view perpi_joint_evaluate(const perp_model* model, int32_t index, const double* q,
-                                      const int32_t turns[2])
+static perpi_joint_at place_joint(const perp_model* model, int32_t index, const double* q,
+                                  const int32_t turns[2])
 {
     const perpi_joint* joint = &model->joint[index];
     if (joint->type == PERP_JOINT_GEAR) {
@@ -59,11 +59,39 @@ perpi_joint_view perpi_joint_evaluate(const perp_model* model, int32_t index, co
         at.y = m3_column(at.side[0].F, 1);
         at.z = m3_column(at.side[0].F, 2);
     }
+    return at;
+}
+
+perpi_joint_view perpi_joint_evaluate(const perp_model* model, int32_t index, const double* q,
+                                      const int32_t turns[2])
+{
+    const perpi_joint_at at = place_joint(model, index, q, turns);
     perpi_joint_view view; /* rows are written when they are added */
     view.rows = view.coordinates = 0;
     view.error[0] = view.error[1] = 0.0;
-    ops->evaluate(&at, &view);
+    perpi_joint_ops_of(at.joint->type)->evaluate(&at, &view);
     return view;
+}
+
+void perpi_joint_differentiate(const perp_model* model, int32_t index, const double* q,
+                               const int32_t* column, int32_t columns, perpi_joint_change* change)
+{
+    static const vec3 axis[3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
+    const perpi_joint_at at = place_joint(model, index, q, NULL);
+    for (int32_t i = 0; i < columns; ++i) {
+        const int side = column[i] / 6;
+        const vec3 e = axis[column[i] % 3];
+        perpi_joint_shift by = {.d = v3(0, 0, 0)};
+        if (at.joint->body[side] >= 0 && column[i] % 6 < 3) {
+            by.centre[side] = by.point[side] = e;
+        } else if (at.joint->body[side] >= 0) {
+            by.turn[side] = e;
+            by.point[side] = v3_cross(e, v3_sub(at.side[side].point, at.side[side].centre));
+        }
+        by.d = v3_sub(by.point[1], by.point[0]);
+        change[i].rows = change[i].coordinates = 0;
+        perpi_joint_ops_of(at.joint->type)->differentiate(&at, &by, &change[i]);
+    }
 }
 
 static void average_row(perpi_row* row, const perpi_row* end)

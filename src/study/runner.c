@@ -6,6 +6,7 @@
 
 #include "base/context.h"
 #include "perp/problem.h"
+#include "study/design.h"
 #include "study/study.h"
 
 /* The part of kinetic energy and weight times size that is added to the magnitude of a step's ledger, as in
@@ -20,14 +21,17 @@ struct perp_runner {
     size_t measure_room;
     char message[MESSAGE];
     char outcome[256];
-    double deadline; /* CPU time of the process at which the run ends; infinite: never */
+    double deadline; /* CPU time at which the run ends; infinite: never */
 };
 
-/* Seconds of CPU that this process has used. */
-static double cpu_seconds(void)
+/* Seconds of CPU that the run's context has used: of this thread if it has no others, because a program
+ * may run several contexts at a time; else of the process. */
+static double cpu_seconds(const perp_runner* r)
 {
     struct timespec t;
-    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    (void)clock_gettime(perp_context_threads(r->context) == 1 ? CLOCK_THREAD_CPUTIME_ID
+                                                              : CLOCK_PROCESS_CPUTIME_ID,
+                        &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
@@ -65,7 +69,7 @@ void perp_runner_destroy(perp_runner* runner)
 static bool past_deadline(void* user)
 {
     const perp_runner* r = user;
-    return cpu_seconds() > r->deadline;
+    return cpu_seconds(r) > r->deadline;
 }
 
 static void take_worst(double* worst, double now)
@@ -206,7 +210,7 @@ static void simulate(perp_runner* r, perp_sim* sim, const perp_scene* scene,
 perp_status perp_runner_run(perp_runner* runner, perp_scene* scene, const perp_run_options* options,
                             perp_run_row* row)
 {
-    const double begin = cpu_seconds();
+    const double begin = cpu_seconds(runner);
     const perp_run_options defaults = perp_run_options_default();
     options = options != NULL ? options : &defaults;
     perp_run_row done = *row;
@@ -230,7 +234,7 @@ perp_status perp_runner_run(perp_runner* runner, perp_scene* scene, const perp_r
         set_message(runner, &done, PERP_RUN_FAILED, perp_context_error(runner->context));
     }
     perp_sim_destroy(sim);
-    done.seconds = cpu_seconds() - begin;
+    done.seconds = cpu_seconds(runner) - begin;
     *row = done;
     return PERP_OK;
 }
@@ -238,13 +242,16 @@ perp_status perp_runner_run(perp_runner* runner, perp_scene* scene, const perp_r
 perp_status perp_study_run(perp_study* study, perp_runner* runner, int64_t id,
                            const perp_run_options* options, perp_run_row* row)
 {
-    if (id < 1 || id > study->run_count) {
+    const int64_t count = perp_study_run_count(study);
+    if (id < 1 || id > count) {
         return perpi_fail(study->context, PERP_ERROR_INPUT, "run %lld: ids go from 1 to %lld",
-                          (long long)id, (long long)study->run_count);
+                          (long long)id, (long long)count);
     }
     perp_run_options o = options != NULL ? *options : perp_run_options_default();
-    o.seconds = o.seconds > 0.0 ? o.seconds : study->limit_seconds;
-    o.steps = o.steps > 0 ? o.steps : study->limit_steps;
+    /* a run with half the step takes twice the steps */
+    const double factor = study->design != NULL ? perpi_design_step_factor(study, id) : 1.0;
+    o.seconds = o.seconds > 0.0 ? o.seconds : study->limit_seconds / factor;
+    o.steps = o.steps > 0 ? o.steps : (int64_t)((double)study->limit_steps / factor);
     *row = (perp_run_row){.id = id, .recording = "", .outcome = "", .message = ""};
     const perp_status status = perpi_study_set(study, id);
     if (status != PERP_OK) {

@@ -100,6 +100,11 @@ perp_status perp_sweep_create(perp_context* context, perp_study* study, const pe
 {
     perp_sweep* s = NULL;
     perp_status status = check_def(context, def);
+    if (status == PERP_OK && study->design != NULL) {
+        status = perpi_fail(context, PERP_ERROR_INPUT,
+                            "%s: /unknown: a design: 'perp design' runs it, a sweep has none",
+                            study->origin);
+    }
     if (status == PERP_OK) {
         status = perpi_alloc(context, 1, sizeof *s, &s);
     }
@@ -280,8 +285,11 @@ perp_status perp_sweep_run(perp_context* context, perp_study* study, const perp_
     sweep->report.jobs = (int32_t)jobs;
     if (left > 0) {
         folder_of(def->out, folder, sizeof folder);
-        const perp_pool_def pool_def = {
-            .study = study, .jobs = (int32_t)jobs, .options = def->options, .folder = folder};
+        const perp_pool_def pool_def = {.study = study,
+                                        .jobs = (int32_t)jobs,
+                                        .options = def->options,
+                                        .argument = def->argument,
+                                        .folder = folder};
         status = perp_pool_create(context, &pool_def, &pool);
         if (status == PERP_OK) {
             status = run_pool(sweep, pool, def);
