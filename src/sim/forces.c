@@ -86,6 +86,7 @@ static perp_status refuse(const finder* x)
                : j->friction > 0.0 || j->damping > 0.0   ? "friction and damping of joints"
                : j->armature > 0.0 || j->stiffness > 0.0 ? "armature of joints and soft gears"
                : j->type == PERP_JOINT_ROPE              ? "ropes"
+               : j->type == PERP_JOINT_GEAR              ? "gears"
                                                          : what;
     }
     for (size_t i = 0; i < model->body_count; ++i) {
