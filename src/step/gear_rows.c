@@ -9,11 +9,15 @@
 static const double TIED_PART = 0.125;
 
 /* The bodies that a gear's law moves, each once, with its row. */
+/* What is left of two rows that cancel up to rounding, relative to them. */
+static const double CANCELLED = 1e-12;
+
 typedef struct gear_sides {
     int32_t count;
     int32_t body[4];
     double J[4][6];
-    double given; /* rate of the law by prescribed bodies */
+    double given;    /* rate of the law by prescribed bodies */
+    double terms[4]; /* sum of the absolute values in J before they were added */
 } gear_sides;
 
 static perpi_joint_view view_of(const perp_model* model, int32_t joint, const double* q,
@@ -60,12 +64,33 @@ static void add_side(gear_sides* s, const perpi_formulation* f, const perp_model
     if (i == s->count) {
         s->body[s->count++] = body;
         memset(s->J[i], 0, sizeof s->J[i]);
+        s->terms[i] = 0.0;
     }
     double J[6] = {0};
     (void)perpi_joint_jacobian(model, body, side, row, 1, J);
     for (int32_t a = 0; a < model->body[body].dofs; ++a) {
         s->J[i][a] += factor * J[a];
+        s->terms[i] += fabs(factor * J[a]);
     }
+}
+
+/* Two joints in series can act on the body between them with rows that cancel: then it takes no part. */
+static void drop_cancelled(gear_sides* s)
+{
+    int32_t count = 0;
+    for (int32_t i = 0; i < s->count; ++i) {
+        double left = 0.0;
+        for (int a = 0; a < 6; ++a) {
+            left += fabs(s->J[i][a]);
+        }
+        if (left <= CANCELLED * s->terms[i]) {
+            continue;
+        }
+        memmove(s->J[count], s->J[i], sizeof s->J[i]);
+        s->body[count] = s->body[i];
+        s->terms[count++] = s->terms[i];
+    }
+    s->count = count;
 }
 
 static gear_sides find_sides(const perpi_formulation* f, const perp_model* model, int32_t index,
@@ -82,6 +107,7 @@ static gear_sides find_sides(const perpi_formulation* f, const perp_model* model
                      &view.coordinate[0]);
         }
     }
+    drop_cancelled(&s);
     return s;
 }
 
