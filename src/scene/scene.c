@@ -9,6 +9,7 @@
 #include "scene/parameter.h"
 #include "scene/pointer.h"
 #include "scene/reader.h"
+#include "scene/ignore_overlaps.h"
 #include "scene/mjcf.h"
 #include "scene/urdf.h"
 #include "scene/variant.h"
@@ -346,7 +347,8 @@ static perp_status build_scene(perp_scene* scene, const perp_override* override,
     PERPI_TRY(build_parts(scene));
     perpi_arena_free(&scene->arena); /* most scenes are never built again */
     perpi_arena_init(&scene->arena, context);
-    return write_text(scene);
+    scene->text_old = true; /* written when it is asked for */
+    return PERP_OK;
 }
 
 static perp_status new_scene(perp_context* context, const char* origin, perp_scene** scene)
@@ -364,6 +366,34 @@ static perp_status new_scene(perp_context* context, const char* origin, perp_sce
     return PERP_OK;
 }
 
+/* Meshes whose convex hulls collide because they are nearly convex. */
+static perp_status notice_meshes(const perp_scene* s, perpi_notices* notices)
+{
+    const perp_model* model = s->parts.model;
+    double most = 0.0;
+    int32_t count = 0;
+    for (size_t i = 0; i < model->shape_count; ++i) {
+        const perpi_mesh* mesh = model->shape[i].mesh;
+        count += mesh != NULL && mesh->missing > 0.0 ? 1 : 0;
+        if (mesh != NULL && mesh->missing > most) {
+            most = mesh->missing;
+        }
+    }
+    return count == 0 ? PERP_OK
+                      : perpi_notice_add(notices,
+                                         "%d mesh%s nearly convex (off by at most %.2g of the "
+                                         "volume): the convex hull collides",
+                                         (int)count, count == 1 ? " is" : "es are", most);
+}
+
+/* Links of a robot that overlap at the start do not collide with each other. */
+static perp_status ignore_overlaps(perp_scene* s, perpi_notices* notices)
+{
+    bool any = false;
+    PERPI_TRY(perpi_ignore_overlaps(s->context, s->parts.model, s->source, s->root, notices, &any));
+    return any ? perp_scene_rebuild(s) : PERP_OK;
+}
+
 /* urdf: NULL for JSON. */
 static perp_status create_scene(perp_context* context, const char* text, size_t length,
                                 const char* origin, const perp_urdf_options* urdf,
@@ -371,14 +401,27 @@ static perp_status create_scene(perp_context* context, const char* text, size_t 
 {
     perp_scene* s = NULL;
     PERPI_TRY(new_scene(context, origin != NULL ? origin : "scene", &s));
-    perp_status status = urdf == NULL
-                             ? perpi_json_parse(context, text, length, s->origin, &s->source)
-                         : perpi_is_mjcf(text, length)
-                             ? perpi_mjcf_scene(context, text, length, s->origin, urdf, &s->source)
-                             : perpi_urdf_scene(context, text, length, s->origin, urdf, &s->source);
+    perpi_arena arena;
+    perpi_arena_init(&arena, context);
+    perpi_notices notices = {.arena = &arena};
+    perp_status status =
+        urdf == NULL ? perpi_json_parse(context, text, length, s->origin, &s->source)
+        : perpi_is_mjcf(text, length)
+            ? perpi_mjcf_scene(context, text, length, s->origin, urdf, &notices, &s->source)
+            : perpi_urdf_scene(context, text, length, s->origin, urdf, &notices, &s->source);
     if (status == PERP_OK) {
         status = build_scene(s, override, count);
     }
+    if (status == PERP_OK) {
+        status = notice_meshes(s, &notices);
+    }
+    if (status == PERP_OK && urdf != NULL) {
+        status = ignore_overlaps(s, &notices);
+    }
+    if (status == PERP_OK) {
+        status = perpi_notices_report(context, s->origin, &notices, urdf != NULL && urdf->strict);
+    }
+    perpi_arena_free(&arena);
     if (status != PERP_OK) {
         perp_scene_destroy(s);
         return status;
