@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import math
 import os
-import tempfile
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from . import _arrays, _core
@@ -478,6 +477,8 @@ class Sim(_core.Sim):
 
     def html(self) -> str:
         """A page of the present state."""
+        import tempfile
+
         from ._recording import Recording
         with tempfile.TemporaryDirectory(prefix="perp-") as folder:
             path = os.path.join(folder, "state.h5")

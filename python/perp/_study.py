@@ -4,7 +4,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tempfile
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 
 from . import _arrays, _core
@@ -94,6 +93,7 @@ def sweep(study: Union[PathLike, Mapping[str, Any]], out: PathLike, *, jobs: int
     database if it is there. progress: called with (done, total) several times a second. A run that
     fails, hangs or crashes is a row.
     """
+    import tempfile
     with tempfile.TemporaryDirectory(prefix="perp-") as folder:
         if isinstance(study, Mapping):
             content = dict(study)
