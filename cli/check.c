@@ -147,6 +147,13 @@ static json_t* joints_json(const perp_model* model)
         if (info.has_limits) {
             json_object_set_new(joint, "limits", cli_numbers(info.limits, 2));
         }
+        if (info.type == PERP_JOINT_GEAR) {
+            json_object_set_new(joint, "joints",
+                                json_pack("[s, s]", perp_model_joint_name(model, info.joints[0]),
+                                          perp_model_joint_name(model, info.joints[1])));
+            json_object_set_new(joint, "ratio", cli_number(info.ratio));
+            json_object_set_new(joint, "offset", cli_number(info.offset));
+        }
         if (info.motor != PERP_MOTOR_NONE) {
             json_object_set_new(joint, "max_effort", cli_number(info.max_effort));
         }
@@ -358,9 +365,15 @@ static void print_joints(const perp_model* model)
         printf("  ");
         cli_put_name(perp_model_joint_name(model, i), 20);
         printf(" %-12s ", perp_joint_type_name(info.type));
-        cli_put_name(side_name(model, info.a), 20);
+        const bool gear = info.type == PERP_JOINT_GEAR;
+        cli_put_name(gear ? perp_model_joint_name(model, info.joints[0]) : side_name(model, info.a),
+                     20);
         printf(" ");
-        cli_put_name(side_name(model, info.b), 20);
+        cli_put_name(gear ? perp_model_joint_name(model, info.joints[1]) : side_name(model, info.b),
+                     20);
+        if (gear) {
+            printf(" ratio %.6g, offset %.6g", info.ratio, info.offset);
+        }
         if (info.type == PERP_JOINT_ROPE) {
             printf(" length %.6g", info.length);
         }

@@ -119,6 +119,7 @@ perp_urdf_options cli_urdf_options(const cli_args* args)
     options.package = cli_value(args, "--package");
     options.floating = cli_flag(args, "--floating");
     options.no_self_collision = cli_flag(args, "--no-self-collision");
+    options.keyframe = cli_value(args, "--keyframe");
     return options;
 }
 
@@ -153,14 +154,16 @@ static const char* option_at_fault(const cli_overrides* overrides, const char* m
 int cli_scene_load(const cli_args* args, perp_context* context, const char* path,
                    const cli_overrides* overrides, perp_scene** scene)
 {
-    const size_t length = strlen(path);
-    const bool robot = length > 5 && strcmp(path + length - 5, ".urdf") == 0;
+    const bool robot = perp_scene_is_robot(path);
     const perp_urdf_options options = cli_urdf_options(args);
-    if (!robot && (options.package != NULL || options.floating || options.no_self_collision)) {
-        return cli_fail(args->json, CLI_BAD_INPUT, "--%s is for robots: %s is not a .urdf file",
-                        options.package != NULL ? "package"
-                        : options.floating      ? "floating"
-                                                : "no-self-collision",
+    if (!robot && (options.package != NULL || options.floating || options.no_self_collision ||
+                   options.keyframe != NULL)) {
+        return cli_fail(args->json, CLI_BAD_INPUT,
+                        "--%s is for robots: %s is not a .urdf or .xml file",
+                        options.package != NULL    ? "package"
+                        : options.floating         ? "floating"
+                        : options.keyframe != NULL ? "keyframe"
+                                                   : "no-self-collision",
                         path);
     }
     const perp_status status =

@@ -123,7 +123,7 @@ static int read_shard(const cli_args* args, perp_sweep_def* def)
     return CLI_DONE;
 }
 
-static int read_jobs(const cli_args* args, perp_sweep_def* def)
+int sweep_read_jobs(const cli_args* args, int32_t* number)
 {
     const char* text = cli_value(args, "--jobs");
     if (text == NULL) {
@@ -135,7 +135,7 @@ static int read_jobs(const cli_args* args, perp_sweep_def* def)
         return cli_fail(args->json, CLI_BAD_INPUT,
                         "--jobs: expected a number of workers from 1 to 4096, got '%.60s'", text);
     }
-    def->jobs = (int32_t)jobs;
+    *number = (int32_t)jobs;
     return CLI_DONE;
 }
 
@@ -270,8 +270,7 @@ static int run_here(const cli_args* args, perp_sweep_def* def, perp_context* con
     return exit_status;
 }
 
-/* The database is called as the study, if no name is given. */
-static char* default_out(const char* study)
+char* sweep_default_out(const char* study)
 {
     const char* slash = strrchr(study, '/');
     const char* name = slash != NULL ? slash + 1 : study;
@@ -289,13 +288,13 @@ static int sweep_study(const cli_args* args)
     perp_sweep_def def = perp_sweep_def_default();
     int exit_status = read_shard(args, &def);
     if (exit_status == CLI_DONE) {
-        exit_status = read_jobs(args, &def);
+        exit_status = sweep_read_jobs(args, &def.jobs);
     }
     if (exit_status != CLI_DONE) {
         return exit_status;
     }
     const char* given = cli_value(args, "--out");
-    char* out = given != NULL ? strdup(given) : default_out(args->word[0]);
+    char* out = given != NULL ? strdup(given) : sweep_default_out(args->word[0]);
     perp_context* context = sweep_context(args->json);
     cli_plugins plugins = {.json = args->json};
     if (out == NULL || context == NULL) {

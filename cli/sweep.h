@@ -26,6 +26,11 @@ json_t* sweep_report_json(const perp_study* study, const perp_sweep_report* repo
 int sweep_write_page(const cli_args* args, perp_context* context, perp_results* results,
                      const char* database, const char* path);
 
+/* --jobs; left if it is not given. */
+int sweep_read_jobs(const cli_args* args, int32_t* number);
+/* The database is called as the study, if no name is given. To be freed. */
+char* sweep_default_out(const char* study);
+
 /* The progress line. */
 typedef struct sweep_line {
     bool on, drawn;

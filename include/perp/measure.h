@@ -96,15 +96,22 @@ typedef enum perp_measure_kind {
     PERP_MEASURE_INTEGRAL,   /* over time, by the trapezoidal rule */
     PERP_MEASURE_FIRST_TIME, /* the first time at which it holds (is not 0); of a comparison
                                 interpolated between two steps; NaN: never */
+    PERP_MEASURE_SUM,        /* of the values at the multiples of `every` */
     PERP_MEASURE_KIND_COUNT,
 } perp_measure_kind;
-/* "end", "max", "min", "mean", "integral", "first_time". */
+/* "end", "max", "min", "mean", "integral", "first_time", "sum". */
 PERP_API const char* perp_measure_kind_name(perp_measure_kind kind);
 
 typedef struct perp_measure_def {
     const char* name; /* unique, not empty */
     perp_measure_kind kind;
-    const char* expression;
+    const char* expression; /* of quantities, parameters, t and measures that stand before it */
+    /* Of a sum: the time between its values, > 0. Of a mean or an integral over windows: the time from the end
+     * of one window to the end of the next; 0: `over`. Else 0. */
+    double every;
+    /* Of a mean or an integral: the length of a window, 0 < over <= every; its value is that of the last window that
+     * is complete. 0: the whole run. */
+    double over;
 } perp_measure_def;
 
 typedef struct perp_stop_def {

@@ -193,8 +193,10 @@ PERP_API PERP_NODISCARD perp_status perp_model_add_wrench(perp_model* model,
  *     universal    point; axis (on a) normal to axis2 (on b)  angle about axis, about axis2
  *     planar       plane and its normal (the axis)        travel along x and y of the frame, angle
  *     rope         |at_b - at_a| <= length                distance (not 0 at the start)
+ *     gear         coordinate of joints[1] = ratio * coordinate of joints[0] + offset    -
  *
- * Planar models know fixed, revolute, prismatic and rope. A particle has no orientation: it takes
+ * Planar models know fixed, revolute, prismatic, rope and gear. A gear connects two one-degree joints, which
+ * may be on any bodies; it has no bodies, points or axis of its own. A particle has no orientation: it takes
  * spherical (planar: revolute) and rope, at its centre. */
 
 /* One line for each type: PERP_JOINT_FIXED, ... New ones come last. */
@@ -206,7 +208,8 @@ PERP_API PERP_NODISCARD perp_status perp_model_add_wrench(perp_model* model,
     X(SPHERICAL, spherical)                                                                        \
     X(UNIVERSAL, universal)                                                                        \
     X(PLANAR, planar)                                                                              \
-    X(ROPE, rope)
+    X(ROPE, rope)                                                                                  \
+    X(GEAR, gear)
 #define PERP_JOINT_ENUMERATOR(NAME, name) PERP_JOINT_##NAME,
 typedef enum perp_joint_type {
     PERP_JOINT_TYPES(PERP_JOINT_ENUMERATOR) PERP_JOINT_TYPE_COUNT,
@@ -245,10 +248,13 @@ typedef struct perp_joint_def {
     bool has_limits;         /* one-degree */
     double limits[2];        /* of the coordinate, lower <= start <= upper; may be infinite */
     double start;            /* one-degree: the coordinate at the start; default 0 */
-    double friction;      /* one-degree: constant dry friction, |effort| <= friction [T03 (38)] */
-    double damping;       /* one-degree: effort -damping * rate, implicit */
-    perp_motor_def motor; /* one-degree */
-    bool collide;         /* true: a and b may touch each other */
+    double friction;       /* one-degree: constant dry friction, |effort| <= friction [T03 (38)] */
+    double damping;        /* one-degree: effort -damping * rate, implicit */
+    perp_motor_def motor;  /* one-degree */
+    bool collide;          /* true: a and b may touch each other */
+    const char* joints[2]; /* gear: names of one-degree joints that were added before */
+    double ratio;          /* gear: of the second coordinate to the first; default 1 */
+    double offset;         /* gear: NaN: what it is at the start */
 } perp_joint_def;
 
 PERP_API perp_joint_def perp_joint_def_default(void); /* fixed, no limits, motor or friction */
@@ -277,6 +283,8 @@ typedef struct perp_joint_info {
     bool collide;
     int32_t rows;        /* equality rows; a rope has 0 */
     int32_t coordinates; /* 0..3, see above */
+    int32_t joints[2];   /* gear: its joints; else -1 */
+    double ratio, offset;
 } perp_joint_info;
 PERP_API perp_joint_info perp_model_joint_info(const perp_model* model, int32_t joint);
 

@@ -6,6 +6,7 @@
 #include "perp/contact.h"
 #include "perp/force.h"
 #include "perp/forces.h"
+#include "perp/gradient.h"
 #include "perp/ledger.h"
 #include "perp/measure.h"
 #include "perp/model.h"

@@ -28,15 +28,19 @@ PERP_API PERP_NODISCARD perp_status perp_scene_parse(perp_context* context, cons
                                                      size_t length, const char* origin,
                                                      const perp_override* override, int32_t count,
                                                      perp_scene** scene);
-/* A robot (URDF) as a scene: links are bodies, the root is fixed to the world. docs/urdf.md
- * describes the supported elements. Unsupported ones are reported in the log, once per kind.
- * perp_scene_load does the same, with the default options, for a path that ends in .urdf. */
+/* A robot (URDF, or MJCF: the root element decides) as a scene: links are bodies, the root of a URDF is
+ * fixed to the world. docs/urdf.md and docs/mjcf.md
+ * describe the supported elements. Unsupported ones are reported in the log, once per kind.
+ * perp_scene_load does the same, with the default options, for a path that ends in .urdf or .xml. */
 typedef struct perp_urdf_options {
     const char* package;    /* folder of package://..., or of several packages; NULL: not given */
     bool floating;          /* the root is not attached to the world */
     bool no_self_collision; /* links do not collide with each other */
+    const char* keyframe;   /* MJCF: where it starts; NULL: "home" if there is one; "none" */
 } perp_urdf_options;
 PERP_API perp_urdf_options perp_urdf_options_default(void);
+/* Whether the name of a file is that of a robot: it ends in .urdf or .xml. */
+PERP_API bool perp_scene_is_robot(const char* path);
 PERP_API PERP_NODISCARD perp_status perp_scene_load_urdf(perp_context* context, const char* path,
                                                          const perp_urdf_options* options,
                                                          const perp_override* override,

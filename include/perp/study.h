@@ -47,6 +47,8 @@ typedef enum perp_vary_kind {
     PERP_VARY_UNIFORM,  /* drawn */
     PERP_VARY_NORMAL,   /* drawn */
     PERP_VARY_CHOICE,   /* one of listed values, drawn with equal probability */
+    PERP_VARY_UNKNOWN,  /* of a design: chosen by its method */
+    PERP_VARY_CASE,     /* of a design: set by each case */
 } perp_vary_kind;
 PERP_API const char* perp_vary_kind_name(perp_vary_kind kind);
 
@@ -258,6 +260,125 @@ PERP_API size_t perp_run_row_pack(const perp_run_row* row, void* buffer, size_t 
 /* Reads one row of at most `size` bytes; returns the bytes used, 0 if it is not whole. Its pointers point into the
  * buffer, which must be aligned for double; packed rows are multiples of 8 bytes. */
 PERP_API size_t perp_run_row_unpack(const void* buffer, size_t size, perp_run_row* row);
+
+/* ---- a design ---------------------------------------------------------------------------------
+ *
+ *     perp_design_def def = perp_design_def_default();
+ *     def.out = "throw.db";
+ *     perp_design_run(context, study, &def, &report);
+ *
+ * A study with `unknown` and `minimise` is a design: a method chooses values of the unknowns (a candidate), its runs
+ * (each case with each draw) give the objective, and so on until steps are small or the evaluations are used up. */
+
+typedef enum perp_design_method {
+    PERP_DESIGN_AUTO = 0,
+    PERP_DESIGN_NELDER_MEAD, /* of NLopt, as the next two */
+    PERP_DESIGN_BOBYQA,
+    PERP_DESIGN_SBPLX,
+    PERP_DESIGN_CMA_ES,
+    PERP_DESIGN_GRADIENT, /* not built yet */
+} perp_design_method;
+PERP_API const char* perp_design_method_name(perp_design_method method);
+/* Whether the library was built with NLopt. */
+PERP_API bool perp_design_has_nlopt(void);
+
+typedef struct perp_unknown {
+    const char* name; /* a parameter of the scene, or a JSON pointer into it */
+    double start, low, high;
+    double scale; /* the first step of the search */
+} perp_unknown;
+
+typedef struct perp_design_info {
+    int32_t unknown_count, case_count;
+    int64_t draws;             /* of each case */
+    perp_design_method method; /* never AUTO: the one that was chosen */
+    const char* minimise;
+    int32_t constraint_count;
+    int32_t starts;
+    int64_t evaluations; /* at most */
+    double tolerance;
+} perp_design_info;
+PERP_API bool perp_study_is_design(const perp_study* study);
+/* Of a design only, as the next two. */
+PERP_API perp_design_info perp_study_design(const perp_study* study);
+PERP_API perp_unknown perp_study_unknown(const perp_study* study, int32_t unknown);
+PERP_API const char* perp_study_constraint(const perp_study* study, int32_t constraint);
+
+/* One candidate and its value: a row of table `evaluations`. */
+typedef struct perp_evaluation {
+    int64_t id;            /* 1, 2, ...; the first is the start */
+    const double* unknown; /* its values */
+    double objective;      /* NaN: a run has no value, and the method was given a penalty */
+    const double*
+        constraint;   /* the largest of each over all runs, <= 0 where it holds; NaN likewise */
+    double violation; /* the largest of these, at least 0 */
+    double merit;     /* what the method was given: objective, or with constraints or a penalty */
+    double
+        best; /* the best objective so far of a candidate that satisfies the constraints; NaN: none */
+    bool feasible;
+    bool half_step;      /* the best candidate once more with half the step */
+    int32_t start;       /* which of the starts, from 1 */
+    int64_t failed;      /* runs without a value */
+    double seconds;      /* of CPU, all runs */
+    const char* message; /* of the first such run, or "" */
+} perp_evaluation;
+
+typedef enum perp_design_end {
+    PERP_DESIGN_CONVERGED = 0, /* steps have become smaller than the tolerance */
+    PERP_DESIGN_LIMIT,         /* the evaluations are used up */
+    PERP_DESIGN_FLAT,          /* the objective is the same number everywhere */
+    PERP_DESIGN_NO_VALUE,      /* no candidate had a value */
+    PERP_DESIGN_INTERRUPTED,
+} perp_design_end;
+/* "converged", "evaluations", "flat", "no-value", "interrupted". */
+PERP_API const char* perp_design_end_name(perp_design_end end);
+
+typedef struct perp_design_report {
+    perp_design_end end;
+    int64_t evaluations;         /* without the repetition at half the step */
+    int64_t found;               /* of these, whose runs were in the database before */
+    int64_t limit;               /* of evaluations */
+    int64_t simulations, failed; /* runs; of these without a value */
+    int32_t start, starts;       /* of several starts, the present one */
+    double start_value, start_violation;
+    int64_t best; /* the best evaluation; 0: none has a value */
+    double best_value, best_violation;
+    bool feasible;     /* the best satisfies the constraints */
+    bool half_step;    /* it was repeated with half the step */
+    double half_value; /* NaN: it has none then */
+    double half_violation;
+    int32_t jobs;
+    double seconds;    /* wall time so far */
+    char message[400]; /* of the first run without a value; of a method that gave up */
+} perp_design_report;
+
+typedef struct perp_design_def {
+    size_t struct_size;              /* set by ..._default() */
+    const char* out;                 /* the database */
+    bool resume;                     /* go on with the database if it is there */
+    int32_t jobs;                    /* workers; 0: one for each processor */
+    const char* user_code;           /* as in perp_sweep_def */
+    const perp_run_options* options; /* as in perp_sweep_def */
+    /* Called several times a second, and at the end. Returning false ends the search; what is done stays. NULL: never. */
+    bool (*progress)(void* user, const perp_design_report* report);
+    void* user;
+} perp_design_def;
+PERP_API perp_design_def perp_design_def_default(void);
+
+/* Searches in forked workers, as perp_sweep_run. Every run is a row of `runs`, every candidate one of `evaluations`. The
+ * method is deterministic: with resume it is given the values that the database has, and goes on from there. */
+PERP_API PERP_NODISCARD perp_status perp_design_run(perp_context* context, perp_study* study,
+                                                    const perp_design_def* def,
+                                                    perp_design_report* report);
+/* The scene of a candidate and a case (0, 1, ...); what is drawn has the scene's own values. PERP_ERROR_INPUT: there is
+ * no such evaluation or case, or the scene cannot be built with these values. */
+PERP_API PERP_NODISCARD perp_status perp_design_scene(perp_study* study, int64_t evaluation,
+                                                      int32_t design_case, perp_scene** scene);
+/* Values of the unknowns in an evaluation that was made or read; NULL: there is no such one. */
+PERP_API const double* perp_design_candidate(const perp_study* study, int64_t evaluation);
+/* Calls fn with every row of `evaluations`, until it returns false. */
+PERP_API PERP_NODISCARD perp_status perp_results_evaluations(
+    perp_results* results, bool (*fn)(void* user, const perp_evaluation* row), void* user);
 
 #ifdef __cplusplus
 }

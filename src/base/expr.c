@@ -838,9 +838,10 @@ static dual choose(dual condition, dual a, dual b)
     return condition.x != 0.0 ? a : b;
 }
 
-/* Runs the first `count` instructions; returns the number of operands that they leave. */
+/* Runs the first `count` instructions; returns the number of operands that they leave. by: the slot that derivatives
+ * are taken by; -1: t. */
 static int run_program(const perpi_expr* expr, int32_t count, double t, const double* slot,
-                       dual stack[STACK_SIZE])
+                       int32_t by, dual stack[STACK_SIZE])
 {
     int n = 0;
     for (int32_t i = 0; i < count; ++i) {
@@ -848,9 +849,10 @@ static int run_program(const perpi_expr* expr, int32_t count, double t, const do
         if (op == OP_CONSTANT) {
             stack[n++] = (dual){expr->program[i].constant, 0.0};
         } else if (op == OP_TIME) {
-            stack[n++] = (dual){t, 1.0};
+            stack[n++] = (dual){t, by < 0 ? 1.0 : 0.0};
         } else if (op == OP_SLOT) {
-            stack[n++] = (dual){slot[(size_t)expr->program[i].constant], 0.0};
+            const int32_t which = (int32_t)expr->program[i].constant;
+            stack[n++] = (dual){slot[which], which == by ? 1.0 : 0.0};
         } else if (op == OP_CURVE) {
             const perpi_curve* curve = expr->curve[(size_t)expr->program[i].constant];
             dual* a = &stack[n - 1];
@@ -873,7 +875,7 @@ static int run_program(const perpi_expr* expr, int32_t count, double t, const do
 double perpi_expr_eval(const perpi_expr* expr, double t, double* derivative)
 {
     dual stack[STACK_SIZE];
-    (void)run_program(expr, expr->count, t, NULL, stack);
+    (void)run_program(expr, expr->count, t, NULL, -1, stack);
     if (derivative != NULL) {
         *derivative = stack[0].d;
     }
@@ -883,22 +885,48 @@ double perpi_expr_eval(const perpi_expr* expr, double t, double* derivative)
 double perpi_expr_eval_names(const perpi_expr* expr, double t, const double* slot)
 {
     dual stack[STACK_SIZE];
-    (void)run_program(expr, expr->count, t, slot, stack);
+    (void)run_program(expr, expr->count, t, slot, -1, stack);
     return stack[0].x;
 }
 
-bool perpi_expr_margin(const perpi_expr* expr, double t, const double* slot, double* margin)
+double perpi_expr_slot_derivative(const perpi_expr* expr, double t, const double* slot, int32_t by)
+{
+    dual stack[STACK_SIZE];
+    (void)run_program(expr, expr->count, t, slot, by, stack);
+    return stack[0].d;
+}
+
+bool perpi_expr_margin_derivative(const perpi_expr* expr, double t, const double* slot, int32_t by,
+                                  double* margin, double* derivative)
 {
     const opcode last = expr->program[expr->count - 1].op;
     if (last < OP_LESS || last > OP_GREATER_EQUAL) {
         return false;
     }
     dual stack[STACK_SIZE];
-    const int n = run_program(expr, expr->count - 1, t, slot, stack);
+    const int n = run_program(expr, expr->count - 1, t, slot, by, stack);
     PERP_ASSERT(n == 2);
-    const double difference = stack[1].x - stack[0].x;
-    *margin = last == OP_LESS || last == OP_LESS_EQUAL ? difference : -difference;
+    const bool less = last == OP_LESS || last == OP_LESS_EQUAL;
+    const double difference = stack[1].x - stack[0].x, slope = stack[1].d - stack[0].d;
+    *margin = less ? difference : -difference;
+    *derivative = less ? slope : -slope;
     return true;
+}
+
+bool perpi_expr_margin(const perpi_expr* expr, double t, const double* slot, double* margin)
+{
+    double derivative;
+    return perpi_expr_margin_derivative(expr, t, slot, -1, margin, &derivative);
+}
+
+bool perpi_expr_has_slot(const perpi_expr* expr, int32_t slot)
+{
+    for (int32_t i = 0; i < expr->count; ++i) {
+        if (expr->program[i].op == OP_SLOT && (int32_t)expr->program[i].constant == slot) {
+            return true;
+        }
+    }
+    return false;
 }
 
 bool perpi_expr_uses_time(const perpi_expr* expr)

@@ -60,10 +60,16 @@ PERP_NODISCARD perp_status perpi_expr_compile_names(perp_context* context, const
                                                     perpi_expr** expr);
 /* slot: the numbers that names stand for. */
 double perpi_expr_eval_names(const perpi_expr* expr, double t, const double* slot);
+/* d value / d slot[by] (by -1: d t). */
+double perpi_expr_slot_derivative(const perpi_expr* expr, double t, const double* slot, int32_t by);
+bool perpi_expr_has_slot(const perpi_expr* expr, int32_t slot);
 bool perpi_expr_uses_time(const perpi_expr* expr);
 /* Of an expression that is a comparison by < <= > >=: how far it holds, the difference of its sides; it is
  * negative where the comparison does not hold. False: it is something else. */
 bool perpi_expr_margin(const perpi_expr* expr, double t, const double* slot, double* margin);
+/* With its derivative by slot[by]. */
+bool perpi_expr_margin_derivative(const perpi_expr* expr, double t, const double* slot, int32_t by,
+                                  double* margin, double* derivative);
 /* Whether the grammar knows the name: t, pi, e, a function, and, or, not. */
 bool perpi_expr_is_reserved(const char* name);
 /* Whether it is an identifier: letters, digits and _, not beginning with a digit. */

@@ -1,7 +1,7 @@
 /* src/model/joint.c - one joint: checks its def, makes its frames, removes it again on failure. */
 #include <string.h>
 
-#include "model/joints/joint_type.h"
+#include "model/joints/gear.h"
 #include "model/model.h"
 
 /* Two points that should coincide at the start may be this part of the joint's size apart: rounding
@@ -24,6 +24,8 @@ perp_joint_def perp_joint_def_default(void)
     return (perp_joint_def){.struct_size = sizeof(perp_joint_def),
                             .type = PERP_JOINT_FIXED,
                             .length = NAN,
+                            .ratio = 1.0,
+                            .offset = NAN,
                             .limits = {-INFINITY, INFINITY},
                             .motor = {.max_effort = INFINITY}};
 }
@@ -88,6 +90,9 @@ static perp_status check_names(const perp_model* model, const perp_joint_def* de
                           "type: a %s joint needs three dimensions; planar scenes know fixed, "
                           "revolute, prismatic and rope",
                           perpi_joint_ops_of(def->type)->name);
+    }
+    if (def->type == PERP_JOINT_GEAR) {
+        return PERP_OK; /* it has no bodies */
     }
     perp_status status = find_side(model, "a", def->a, &body[0]);
     if (status == PERP_OK) {
@@ -432,16 +437,20 @@ static perp_status fill_joint(perp_model* model, const perp_joint_def* def, perp
     if (status == PERP_OK) {
         status = check_names(model, def, joint->body);
     }
-    if (status == PERP_OK) {
+    const bool gear = def->type == PERP_JOINT_GEAR;
+    if (status == PERP_OK && gear) {
+        status = perpi_gear_make(model, def, joint);
+    }
+    if (status == PERP_OK && !gear) {
         status = check_particles(model, def, joint->body);
     }
-    if (status == PERP_OK) {
+    if (status == PERP_OK && !gear) {
         status = check_laws(context, def);
     }
-    if (status == PERP_OK) {
+    if (status == PERP_OK && !gear) {
         status = make_frames(model, def, joint);
     }
-    if (status == PERP_OK) {
+    if (status == PERP_OK && !gear) {
         status = make_points(model, def, joint);
     }
     if (status == PERP_OK && def->motor.type != PERP_MOTOR_NONE) {
@@ -498,6 +507,12 @@ perp_status perp_model_add_joint(perp_model* model, const perp_joint_def* def, i
         if (joint.body[side] >= 0) {
             model->body[joint.body[side]].joints += 1;
         }
+        for (int end = 0; end < 2 && joint.type == PERP_JOINT_GEAR; ++end) {
+            const int32_t body = model->joint[joint.geared[side]].body[end];
+            if (body >= 0) {
+                model->body[body].gears += 1;
+            }
+        }
     }
     if (index != NULL) {
         *index = (int32_t)model->joint_count - 1;
@@ -543,7 +558,14 @@ perp_joint_info perp_model_joint_info(const perp_model* model, int32_t index)
                             .max_effort = joint->max_effort,
                             .collide = joint->collide,
                             .rows = joint->rows,
-                            .coordinates = joint->coordinates};
+                            .coordinates = joint->coordinates,
+                            .joints = {-1, -1},
+                            .ratio = joint->ratio,
+                            .offset = joint->offset};
+    if (joint->type == PERP_JOINT_GEAR) {
+        info.joints[0] = joint->geared[0];
+        info.joints[1] = joint->geared[1];
+    }
     v3_to(joint->at[0], info.at_a);
     v3_to(joint->at[1], info.at_b);
     const bool turns = joint->type == PERP_JOINT_REVOLUTE; /* planar: about z */

@@ -131,6 +131,8 @@ perp_status perpi_keep_joint(perp_model* model, const perp_joint_def* def)
     copy_text(&kept->arena, &joint.a, &status);
     copy_text(&kept->arena, &joint.b, &status);
     copy_text(&kept->arena, &joint.motor.target_text, &status);
+    copy_text(&kept->arena, &joint.joints[0], &status);
+    copy_text(&kept->arena, &joint.joints[1], &status);
     if (status == PERP_OK) {
         kept->joint[model->joint_count] = joint;
     }

@@ -66,6 +66,7 @@ typedef struct perpi_body {
     perpi_support support;
     double drag_linear, drag_angular;
     int32_t joints;  /* number of joints of the body */
+    int32_t gears;   /* number of sides of gears' joints that it is */
     int32_t wrench;  /* first of its forces, -1: none; chained by perpi_wrench.next */
     bool restricted; /* one of the two lists was given */
     bool selective;  /* collides only with those allowed */
@@ -144,6 +145,8 @@ typedef struct perpi_joint {
     bool collide;
     int32_t rows;        /* equality rows */
     int32_t coordinates; /* 0..3 */
+    int32_t geared[2];   /* gear: joints */
+    double ratio, offset;
 } perpi_joint;
 
 /* Two bodies that must not collide because a joint connects them; a < b. */

@@ -26,7 +26,7 @@ static perp_status read_type(perpi_reader* r, const json_t* value, perp_joint_ty
     }
     return perpi_reader_fail_key(r, "type", PERP_ERROR_INPUT,
                                  "must be fixed, revolute, prismatic, cylindrical, spherical, "
-                                 "universal, planar or rope, got '%.80s'",
+                                 "universal, planar, rope or gear, got '%.80s'",
                                  name);
 }
 
@@ -143,18 +143,70 @@ static perp_status read_motor(perpi_reader* r, const json_t* value, perp_motor_d
     return PERP_OK;
 }
 
+static bool is_one_of(const char* key, const char* const* names)
+{
+    while (*names != NULL && strcmp(*names, key) != 0) {
+        ++names;
+    }
+    return *names != NULL;
+}
+
+/* A gear has keys that others have not, and none of theirs. */
+static perp_status check_gear_keys(perpi_reader* r, const json_t* value, bool gear)
+{
+    static const char* const own[] = {"joints", "ratio", "offset", NULL};
+    static const char* const general[] = {"name", "type", NULL};
+    const char* key;
+    json_t* item;
+    json_object_foreach((json_t*)value, key, item)
+    {
+        const bool of_gear = is_one_of(key, own);
+        if (gear ? !of_gear && !is_one_of(key, general) : of_gear) {
+            return perpi_reader_fail_key(r, key, PERP_ERROR_INPUT,
+                                         gear
+                                             ? "a gear has joints, ratio and offset, and no bodies "
+                                               "or laws of its own"
+                                             : "belongs to a gear");
+        }
+    }
+    return PERP_OK;
+}
+
+static perp_status read_gear(perpi_reader* r, const json_t* value, perp_joint_def* def)
+{
+    const json_t* joints = json_object_get(value, "joints");
+    PERPI_TRY(perpi_require(r, value, "joints"));
+    for (size_t i = 0; i < 2; ++i) {
+        def->joints[i] = json_string_value(json_array_get(joints, i));
+        if (json_array_size(joints) != 2 || def->joints[i] == NULL) {
+            return perpi_reader_fail_key(r, "joints", PERP_ERROR_INPUT,
+                                         "must be the names of two joints, got %s",
+                                         perpi_json_kind(joints));
+        }
+    }
+    PERPI_TRY(perpi_read_number(r, value, "ratio", &def->ratio));
+    PERPI_TRY(perpi_read_number(r, value, "offset", &def->offset));
+    const perp_status status = perp_model_add_joint(r->model, def, NULL);
+    return status == PERP_OK ? status : perpi_reader_fail_member(r, status);
+}
+
 static perp_status read_joint(perpi_reader* r, const json_t* value)
 {
-    static const char* const known[] = {
-        "name",   "type",   "a",     "b",        "at",      "at_a",  "at_b",    "axis", "axis2",
-        "length", "limits", "start", "friction", "damping", "motor", "collide", NULL};
+    static const char* const known[] = {"name",    "type",   "a",        "b",       "at",
+                                        "at_a",    "at_b",   "axis",     "axis2",   "length",
+                                        "limits",  "start",  "friction", "damping", "motor",
+                                        "collide", "joints", "ratio",    "offset",  NULL};
     PERPI_TRY(perpi_read_object(r, value, known));
     perp_joint_def def = perp_joint_def_default();
     PERPI_TRY(perpi_require(r, value, "name"));
-    PERPI_TRY(perpi_require(r, value, "a"));
-    PERPI_TRY(perpi_require(r, value, "b"));
     PERPI_TRY(perpi_read_string(r, value, "name", &def.name));
     PERPI_TRY(read_type(r, value, &def.type));
+    PERPI_TRY(check_gear_keys(r, value, def.type == PERP_JOINT_GEAR));
+    if (def.type == PERP_JOINT_GEAR) {
+        return read_gear(r, value, &def);
+    }
+    PERPI_TRY(perpi_require(r, value, "a"));
+    PERPI_TRY(perpi_require(r, value, "b"));
     PERPI_TRY(perpi_read_string(r, value, "a", &def.a));
     PERPI_TRY(perpi_read_string(r, value, "b", &def.b));
     PERPI_TRY(read_points(r, value, &def));

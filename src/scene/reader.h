@@ -141,6 +141,7 @@ PERP_NODISCARD perp_status perpi_read_controllers(perpi_reader* r, const json_t*
 PERP_NODISCARD perp_status perpi_read_measures(perpi_reader* r, const json_t* root,
                                                perp_measure_def** measures, int32_t* count);
 PERP_NODISCARD perp_status perpi_read_stops(perpi_reader* r, const json_t* root,
+                                            const perp_measure_def* measures, int32_t measure_count,
                                             perp_stop_def** stops, int32_t* count);
 /* Replaces the names of table files in a scene by their contents, so that the scene's text is
  * complete. A name is relative to the folder of origin. */

@@ -8,6 +8,7 @@
 #include "scene/parameter.h"
 #include "scene/pointer.h"
 #include "scene/reader.h"
+#include "scene/mjcf.h"
 #include "scene/urdf.h"
 #include "scene/write.h"
 #include "sim/measure.h"
@@ -142,7 +143,8 @@ static perp_status read_parts(perpi_reader* r, const json_t* root, scene_parts* 
     PERPI_TRY(perpi_read_forces(r, root));
     PERPI_TRY(perpi_read_controllers(r, root));
     PERPI_TRY(perpi_read_measures(r, root, &parts->measures, &parts->run.measure_count));
-    PERPI_TRY(perpi_read_stops(r, root, &parts->stops, &parts->run.stop_count));
+    PERPI_TRY(perpi_read_stops(r, root, parts->measures, parts->run.measure_count, &parts->stops,
+                               &parts->run.stop_count));
     perpi_parameters_spread_use(&parts->parameters);
     parts->run.measure = parts->measures;
     parts->run.stop = parts->stops;
@@ -343,9 +345,11 @@ static perp_status create_scene(perp_context* context, const char* text, size_t 
 {
     perp_scene* s = NULL;
     PERPI_TRY(new_scene(context, origin != NULL ? origin : "scene", &s));
-    perp_status status = urdf != NULL
-                             ? perpi_urdf_scene(context, text, length, s->origin, urdf, &s->source)
-                             : perpi_json_parse(context, text, length, s->origin, &s->source);
+    perp_status status = urdf == NULL
+                             ? perpi_json_parse(context, text, length, s->origin, &s->source)
+                         : perpi_is_mjcf(text, length)
+                             ? perpi_mjcf_scene(context, text, length, s->origin, urdf, &s->source)
+                             : perpi_urdf_scene(context, text, length, s->origin, urdf, &s->source);
     if (status == PERP_OK) {
         status = build_scene(s, override, count);
     }
@@ -414,16 +418,17 @@ perp_status perp_scene_load_urdf(perp_context* context, const char* path,
     return status;
 }
 
-static bool is_urdf(const char* path)
+bool perp_scene_is_robot(const char* path)
 {
     const size_t length = strlen(path);
-    return length > 5 && strcmp(path + length - 5, ".urdf") == 0;
+    return (length > 5 && strcmp(path + length - 5, ".urdf") == 0) ||
+           (length > 4 && strcmp(path + length - 4, ".xml") == 0);
 }
 
 perp_status perp_scene_load(perp_context* context, const char* path, const perp_override* override,
                             int32_t count, perp_scene** scene)
 {
-    if (is_urdf(path)) {
+    if (perp_scene_is_robot(path)) {
         const perp_urdf_options options = perp_urdf_options_default();
         return perp_scene_load_urdf(context, path, &options, override, count, scene);
     }

@@ -561,6 +561,15 @@ static json_t* joint_json(writer* w, size_t index)
     json_t* joint = made(w, json_object());
     put_text(w, joint, "name", def->name);
     put_text(w, joint, "type", perp_joint_type_name(def->type));
+    if (def->type == PERP_JOINT_GEAR) {
+        json_t* joints = made(w, json_array());
+        add(w, joints, json_string(def->joints[0]));
+        add(w, joints, json_string(def->joints[1]));
+        put(w, joint, "joints", joints);
+        put_number(w, joint, "ratio", def->ratio, 1.0);
+        put_number(w, joint, "offset", def->offset, NAN);
+        return joint;
+    }
     put_text(w, joint, "a", def->a);
     put_text(w, joint, "b", def->b);
     put_joint_points(w, joint, def, &w->model->joint[index]);
@@ -815,10 +824,19 @@ static void put_measures(writer* w, json_t* root, const perp_scene_run* run)
     json_t* measures = made(w, json_object());
     for (int32_t i = 0; i < run->measure_count; ++i) {
         const perp_measure_def* m = &run->measure[i];
-        put(w, measures, m->name,
-            m->kind == PERP_MEASURE_END
-                ? json_string(m->expression)
-                : json_pack("{s:s}", perp_measure_kind_name(m->kind), m->expression));
+        if (m->kind == PERP_MEASURE_END) {
+            put(w, measures, m->name, json_string(m->expression));
+            continue;
+        }
+        json_t* measure = made(w, json_object());
+        put(w, measure, perp_measure_kind_name(m->kind), json_string(m->expression));
+        if (m->over > 0.0) {
+            put(w, measure, "over", number(m->over));
+        }
+        if (m->every > 0.0) {
+            put(w, measure, "every", number(m->every));
+        }
+        put(w, measures, m->name, measure);
     }
     json_t* stops = made(w, json_array());
     for (int32_t i = 0; i < run->stop_count; ++i) {

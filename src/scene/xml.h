@@ -1,8 +1,8 @@
-/* src/scene/xml.h - the part of XML that robot descriptions are written in.
+/* src/scene/xml.h - elements and attributes of an XML file as a tree, with the line of each.
  *
- * Elements and attributes, with the line of each; comments, processing instructions, CDATA and text
- * are skipped. The five named entities and character references are resolved in attribute values. A
- * document type is refused, so that no entity is read from it or from another file.
+ * Read by expat. Comments and processing instructions are skipped; text is kept of elements without
+ * children (the arrays of a COLLADA file). A document type is refused, so that no entity is read from it or
+ * from another file; depth, size and the length of names are limited.
  */
 #ifndef PERPI_XML_H
 #define PERPI_XML_H
@@ -10,8 +10,9 @@
 #include "base/arena.h"
 
 enum {
-    PERPI_XML_SIZE_LIMIT = 16 * 1024 * 1024, /* bytes */
+    PERPI_XML_SIZE_LIMIT = 64 * 1024 * 1024, /* bytes */
     PERPI_XML_NESTING_LIMIT = 64,
+    PERPI_XML_NAME_LIMIT = 200, /* bytes */
 };
 
 typedef struct perpi_xml_attribute {
@@ -25,6 +26,7 @@ typedef struct perpi_xml_node {
     const char* name;
     int32_t line;
     perpi_xml_attribute* attribute; /* in order */
+    const char* text;               /* of an element without children; NULL: none but spaces */
     struct perpi_xml_node *child, *last_child, *next, *parent;
 } perpi_xml_node;
 

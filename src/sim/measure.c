@@ -6,6 +6,9 @@
  *     expression with one is not sampled there. Such a quantity is a mean over the step, so that in an integral
  *     it counts with its value for the whole step (the integral of a force is its impulse), and impacts, which
  *     have no duration, do not count;
+ *   - an expression may have measures that stand before it: their present values. While one of them has no value
+ *     yet, the expression is not sampled;
+ *   - sums and windows: measure_timed.h;
  *   - a sample that is not a number makes the measure NaN; a stop that is not a number fails the next step,
  *     because neither "it holds" nor "it does not" would be true.
  */
@@ -15,8 +18,10 @@
 #include <string.h>
 
 #include "sim/internal.h"
+#include "sim/measure_timed.h"
 
-/* Accumulators: a head, then some for each measure, then the ledger since the start. */
+/* Accumulators: a head, then some for each measure, then the ledger since the start, then more for each measure
+ * if one has `every` or `over`. */
 enum { SIGNATURE, BEGIN, STOPPED, FAILED, HEAD };
 enum { SEEN, VALUE, LAST, LAST_TIME, FIRST_TIME, ACCUMULATORS };
 enum { UNSEEN, SAMPLED, SETTLED }; /* SEEN; SETTLED: no further sample changes it */
@@ -27,7 +32,10 @@ struct perpi_measures {
     int32_t measure_count, stop_count;
     perp_quantity* quantity;
     size_t quantity_count;
-    double* slot; /* values of the quantities */
+    double* slot; /* values of the measures, then of the quantities */
+    int32_t* use; /* of expression i: the measures use[use_end[i-1]] .. use[use_end[i] - 1] */
+    size_t* use_end;
+    perpi_timed* timed; /* in the state, one for each measure; NULL: none has a time */
     double* state;
     int32_t state_size;
 };
@@ -53,7 +61,20 @@ static perp_status use_quantity(perpi_measure_names* x, const perp_quantity* qua
         x->quantity[x->quantity_count++] = *quantity;
     }
     x->of_step = x->of_step || quantity->of_step;
-    *symbol = (perpi_symbol){.varies = true, .slot = (int32_t)i};
+    *symbol = (perpi_symbol){.varies = true, .slot = x->slot_base + (int32_t)i};
+    return PERP_OK;
+}
+
+static perp_status use_measure(perpi_measure_names* x, int32_t measure, perpi_symbol* symbol)
+{
+    const perp_status status =
+        perpi_grow(x->context, &x->use, &x->use_capacity, x->use_count + 1, sizeof *x->use);
+    if (status != PERP_OK) {
+        return status;
+    }
+    x->use[x->use_count++] = measure;
+    x->of_step = x->of_step || (x->measure_of_step != NULL && x->measure_of_step[measure]);
+    *symbol = (perpi_symbol){.varies = true, .slot = measure};
     return PERP_OK;
 }
 
@@ -65,6 +86,11 @@ static perp_status unknown_name(const perpi_measure_names* x, const char* name)
     const char* best = nearest[0] != '\0' ? nearest : NULL;
     for (int32_t i = 0; i < x->parameter_count; ++i) {
         const char* other = x->parameter[i].name;
+        const char* const both[] = {best != NULL ? best : other, other, NULL};
+        best = perpi_nearest(name, both);
+    }
+    for (int32_t i = 0; i < x->measure_count; ++i) {
+        const char* other = x->measure[i].name;
         const char* const both[] = {best != NULL ? best : other, other, NULL};
         best = perpi_nearest(name, both);
     }
@@ -103,6 +129,11 @@ static perp_status find_name(void* user, const perpi_expr_name* name, perpi_symb
                           "'%.200s' are %d numbers: name one of them, as %.200s,", name->text,
                           (int)count, first);
     }
+    for (int32_t i = 0; i < x->measure_count; ++i) {
+        if (strcmp(x->measure[i].name, name->text) == 0) {
+            return use_measure(x, i, symbol);
+        }
+    }
     return unknown_name(x, name->text);
 }
 
@@ -120,7 +151,8 @@ perp_status perpi_measure_compile(perpi_measure_names* names, const char* text, 
 
 const char* perp_measure_kind_name(perp_measure_kind kind)
 {
-    static const char* const names[] = {"end", "max", "min", "mean", "integral", "first_time"};
+    static const char* const names[] = {"end",      "max",        "min", "mean",
+                                        "integral", "first_time", "sum"};
     return kind >= 0 && kind < PERP_MEASURE_KIND_COUNT ? names[kind] : NULL;
 }
 
@@ -152,6 +184,10 @@ static perp_status check_measure(perp_context* context, const perp_sim_def* def,
         perp_measure_kind_name(m->kind) == NULL) {
         return perpi_fail(context, PERP_ERROR_INPUT,
                           "measures/%d: needs a name, a kind and an expression", (int)i);
+    }
+    const perp_status status = perpi_timed_check(context, m);
+    if (status != PERP_OK) {
+        return status;
     }
     for (int32_t k = 0; k < i; ++k) {
         if (strcmp(def->measure[k].name, m->name) == 0) {
@@ -211,6 +247,12 @@ static double signature(const perp_sim_def* def)
         const char* const text[2] = {stop ? def->stop[k].name : def->measure[i].name,
                                      stop ? def->stop[k].when : def->measure[i].expression};
         h = (h ^ (stop ? 255u : (uint64_t)def->measure[i].kind)) * 0x100000001b3u; /* FNV-1a */
+        if (!stop && perpi_timed_has(&def->measure[i])) {
+            uint64_t bits[2];
+            memcpy(&bits[0], &def->measure[i].every, sizeof bits[0]);
+            memcpy(&bits[1], &def->measure[i].over, sizeof bits[1]);
+            h = ((h ^ bits[0]) * 0x100000001b3u ^ bits[1]) * 0x100000001b3u;
+        }
         for (int part = 0; part < 2; ++part) {
             for (const char* c = text[part];; ++c) {
                 h = (h ^ (unsigned char)*c) * 0x100000001b3u;
@@ -229,11 +271,15 @@ static perp_status compile_all(perp_sim* sim, perpi_measures* m)
     perpi_measure_names names = {.context = sim->context,
                                  .model = sim->model,
                                  .parameter = def->parameter,
-                                 .parameter_count = def->parameter_count};
+                                 .parameter_count = def->parameter_count,
+                                 .measure = def->measure,
+                                 .measure_of_step = m->of_step,
+                                 .slot_base = m->measure_count};
     perp_status status = PERP_OK;
     for (int32_t i = 0; status == PERP_OK && i < m->measure_count + m->stop_count; ++i) {
         const bool stop = i >= m->measure_count;
         const int32_t k = stop ? i - m->measure_count : i;
+        names.measure_count = stop ? m->measure_count : i;
         status =
             perpi_measure_compile(&names, stop ? def->stop[k].when : def->measure[k].expression,
                                   &m->expr[i], &m->of_step[i]);
@@ -246,7 +292,9 @@ static perp_status compile_all(perp_sim* sim, perpi_measures* m)
             }
             (void)perpi_fail_prefix(sim->context, status, member);
         }
+        m->use_end[i] = names.use_count;
     }
+    m->use = names.use;
     m->quantity = names.quantity;
     m->quantity_count = names.quantity_count;
     return status;
@@ -268,7 +316,14 @@ perp_status perpi_measures_create(perp_sim* sim)
     m->measure_count = def->measure_count;
     m->stop_count = def->stop_count;
     m->state_size = HEAD + ACCUMULATORS * def->measure_count + PERP_LEDGER_COUNT;
+    const int32_t untimed = m->state_size;
+    for (int32_t i = 0; i < def->measure_count && m->state_size == untimed; ++i) {
+        m->state_size += perpi_timed_has(&def->measure[i]) ? PERPI_TIMED * def->measure_count : 0;
+    }
     status = perpi_alloc(context, count, sizeof *m->expr, &m->expr);
+    if (status == PERP_OK) {
+        status = perpi_alloc(context, count, sizeof *m->use_end, &m->use_end);
+    }
     if (status == PERP_OK) {
         status = perpi_alloc(context, count, sizeof *m->of_step, &m->of_step);
     }
@@ -276,10 +331,11 @@ perp_status perpi_measures_create(perp_sim* sim)
         status = perpi_alloc(context, (size_t)m->state_size, sizeof *m->state, &m->state);
     }
     if (status == PERP_OK) {
+        m->timed = m->state_size > untimed ? (perpi_timed*)(m->state + untimed) : NULL;
         status = compile_all(sim, m);
     }
     if (status == PERP_OK) {
-        status = perpi_alloc(context, m->quantity_count + 1, sizeof *m->slot, &m->slot);
+        status = perpi_alloc(context, count + m->quantity_count + 1, sizeof *m->slot, &m->slot);
     }
     if (status == PERP_OK) {
         perpi_measures_begin(sim);
@@ -296,7 +352,8 @@ void perpi_measures_destroy(perp_sim* sim)
     for (int32_t i = 0; m->expr != NULL && i < m->measure_count + m->stop_count; ++i) {
         perpi_expr_destroy(sim->context, m->expr[i]);
     }
-    void* const owned[] = {m->expr, m->of_step, m->quantity, m->slot, m->state, m};
+    void* const owned[] = {m->expr, m->of_step, m->quantity, m->slot,
+                           m->use,  m->use_end, m->state,    m};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(sim->context, owned[i]);
     }
@@ -314,6 +371,7 @@ static perp_ledger* ledger_of(const perpi_measures* m)
 {
     return (perp_ledger*)(m->state + HEAD + ACCUMULATORS * m->measure_count);
 }
+_Static_assert(sizeof(perpi_timed) == PERPI_TIMED * sizeof(double), "doubles only");
 _Static_assert(sizeof(perp_ledger) == PERP_LEDGER_COUNT * sizeof(double), "doubles only");
 
 /* A NaN stays. */
@@ -359,6 +417,50 @@ static void take_first_time(double* a, double x, double t, double margin)
     a[LAST_TIME] = t;
 }
 
+/* The value if the run ended now; NaN: none. */
+static double value_of(const perpi_measures* m, const perp_measure_def* def, int32_t measure)
+{
+    const double* a = accumulators(m, measure);
+    const double time = a[LAST_TIME] - a[FIRST_TIME];
+    if (a[SEEN] == UNSEEN) {
+        return NAN;
+    }
+    if (def->kind == PERP_MEASURE_MEAN && !(def->over > 0.0)) {
+        return time > 0.0 ? a[VALUE] / time : a[LAST];
+    }
+    return a[VALUE];
+}
+
+/* Whether every measure that expression i has has a value. */
+static bool uses_have_values(const perpi_measures* m, const perp_sim_def* def, int32_t i)
+{
+    for (size_t k = i > 0 ? m->use_end[i - 1] : 0; k < m->use_end[i]; ++k) {
+        const double* a = accumulators(m, m->use[k]);
+        if (a[SEEN] == UNSEEN ||
+            (def->measure[m->use[k]].kind == PERP_MEASURE_FIRST_TIME && a[SEEN] != SETTLED)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void sample_timed(const perpi_measures* m, int32_t i, const perp_measure_def* def, double t,
+                         double length)
+{
+    double* a = accumulators(m, i);
+    const bool sum = def->kind == PERP_MEASURE_SUM;
+    if (sum && !perpi_timed_sum_due(&m->timed[i], def, t - m->state[BEGIN])) {
+        return; /* most steps */
+    }
+    const double x = perpi_expr_eval_names(m->expr[i], t, m->slot);
+    const perpi_timed_sample sample = {.x = x, .t = t, .length = length, .begin = m->state[BEGIN]};
+    const bool has = sum ? perpi_timed_sum(&m->timed[i], def, &sample, &a[VALUE])
+                         : perpi_timed_window(&m->timed[i], def, &sample, &a[VALUE]);
+    a[SEEN] = has ? SAMPLED : a[SEEN];
+    a[LAST] = x;
+    a[LAST_TIME] = t;
+}
+
 static void sample_measure(const perpi_measures* m, int32_t i, perp_measure_kind kind, double t,
                            double length)
 {
@@ -378,6 +480,7 @@ static void sample_measure(const perpi_measures* m, int32_t i, perp_measure_kind
         take_first_time(a, x, t, margin);
         return;
     case PERP_MEASURE_END:
+    case PERP_MEASURE_SUM: /* in sample_timed */
     case PERP_MEASURE_KIND_COUNT: a[VALUE] = x; break;
     }
     a[SEEN] = SAMPLED;
@@ -397,19 +500,26 @@ static void sample(perp_sim* sim, bool stepped)
     }
     const perpi_view view = perpi_view_of_sim(sim, ledger_of(m));
     for (size_t i = 0; i < m->quantity_count; ++i) {
-        m->slot[i] = perpi_quantity_value(&view, &m->quantity[i]);
+        m->slot[(size_t)m->measure_count + i] = perpi_quantity_value(&view, &m->quantity[i]);
     }
     for (int32_t i = 0; i < m->measure_count; ++i) {
-        const perp_measure_kind kind = def->measure[i].kind;
-        const bool area = kind == PERP_MEASURE_MEAN || kind == PERP_MEASURE_INTEGRAL;
+        const perp_measure_def* measure = &def->measure[i];
+        const bool area =
+            measure->kind == PERP_MEASURE_MEAN || measure->kind == PERP_MEASURE_INTEGRAL;
         const bool has_value = !m->of_step[i] || (stepped && !(impact && area));
-        if (has_value) {
-            sample_measure(m, i, kind, t, m->of_step[i] ? sim->state.h_last : 0.0);
+        if (has_value && uses_have_values(m, def, i)) {
+            const double length = m->of_step[i] ? sim->state.h_last : 0.0;
+            if (!perpi_timed_has(measure)) {
+                sample_measure(m, i, measure->kind, t, length);
+            } else {
+                sample_timed(m, i, measure, t, length);
+            }
         }
+        m->slot[i] = value_of(m, measure, i);
     }
     for (int32_t i = 0; i < m->stop_count && m->state[STOPPED] == 0.0; ++i) {
         const int32_t k = m->measure_count + i;
-        if (m->of_step[k] && !stepped) {
+        if ((m->of_step[k] && !stepped) || !uses_have_values(m, def, k)) {
             continue;
         }
         const double x = perpi_expr_eval_names(m->expr[k], t, m->slot);
@@ -473,6 +583,18 @@ perp_status perpi_measures_check(const perp_sim* sim)
                       sim->asked.stop[stop].when, sim->state.time);
 }
 
+const perpi_expr* perpi_measures_expr(const perp_sim* sim, int32_t measure, bool* of_step)
+{
+    *of_step = sim->measures->of_step[measure];
+    return sim->measures->expr[measure];
+}
+
+const perp_quantity* perpi_measures_quantities(const perp_sim* sim, int32_t* count)
+{
+    *count = (int32_t)sim->measures->quantity_count;
+    return sim->measures->quantity;
+}
+
 /* ---- the state -------------------------------------------------------------------------------------*/
 
 int32_t perpi_measures_size(const perp_sim* sim)
@@ -528,15 +650,7 @@ int32_t perp_sim_measure_find(const perp_sim* sim, const char* name)
 
 double perp_sim_measure(const perp_sim* sim, int32_t measure)
 {
-    const double* a = accumulators(sim->measures, measure);
-    const double time = a[LAST_TIME] - a[FIRST_TIME];
-    if (a[SEEN] == UNSEEN) {
-        return NAN;
-    }
-    if (sim->asked.measure[measure].kind == PERP_MEASURE_MEAN) {
-        return time > 0.0 ? a[VALUE] / time : a[LAST];
-    }
-    return a[VALUE];
+    return value_of(sim->measures, &sim->asked.measure[measure], measure);
 }
 
 double perp_sim_measure_begin(const perp_sim* sim)

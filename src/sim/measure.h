@@ -20,6 +20,13 @@ typedef struct perpi_measure_names {
     perp_quantity* quantity; /* those that expressions have, each once; grown */
     size_t quantity_count, quantity_capacity;
     bool of_step; /* set if one of them belongs to a step */
+    /* Measures that stand before the expression: their values have the slots 0, 1, ..., those of quantities
+     * follow after slot_base. */
+    const perp_measure_def* measure;
+    int32_t measure_count, slot_base;
+    const bool* measure_of_step; /* NULL: not known */
+    int32_t* use;                /* measures that expressions have; grown */
+    size_t use_count, use_capacity;
 } perpi_measure_names;
 
 /* *of_step: it has a quantity of a step. */
@@ -41,6 +48,11 @@ void perpi_measures_edit(perp_sim* sim);
 /* Whether a stop was not a number; PERP_ERROR_NUMERIC then. */
 bool perpi_measures_failed(const perp_sim* sim);
 PERP_NODISCARD perp_status perpi_measures_check(const perp_sim* sim);
+
+/* The compiled expression of a measure; *of_step: it has a quantity of a step. And the quantities that its slots
+ * stand for, those of all measures. */
+const perpi_expr* perpi_measures_expr(const perp_sim* sim, int32_t measure, bool* of_step);
+const perp_quantity* perpi_measures_quantities(const perp_sim* sim, int32_t* count);
 
 /* The accumulators; size 0: there are none. */
 int32_t perpi_measures_size(const perp_sim* sim);

@@ -14,13 +14,7 @@
  * for any motion of the contact points. A sliding contact has a small k and is not changed.
  */
 #include "sim/internal.h"
-
-/* Below this part of u- the contact slides, where friction always dissipates, or it is at rest
- * and c is rounding. */
-static const double LEAST_PART = 0.45;
-/* For bodies that rotate further in a step the motion of the contact point cannot be
- * extrapolated. */
-static const double LARGEST_TURN = 0.5;
+#include "step/rolling.h"
 
 typedef struct slip {
     vec3 now;  /* relative velocity at the contact's point, without the change by the spin */
@@ -73,13 +67,13 @@ static void roll(const perpi_step* step, perp_contact* c, const perp_contact* ol
     const double gain[2] = {v3_dot(t, s.gain), v3_dot(o, s.gain)};
     const double size = u[0] * u[0] + u[1] * u[1];
     double part = 0.5 * (gain[0] * u[0] + gain[1] * u[1]) / size;
-    if (!(size > 0.0) || !(part > LEAST_PART)) {
+    if (!(size > 0.0) || !(part > PERPI_ROLLING_LEAST_PART)) {
         return;
     }
     /* Only where friction would add energy, and at most all of it; |2 c| bounds the motion that
      * is not rolling. Blended from the rounding of friction up to a tenth of its bound. */
     const double pushes = old->impulse[1] * u[0] + old->impulse[2] * u[1];
-    const double whole = 0.1 * old->mu * old->impulse[0] * sqrt(size);
+    const double whole = PERPI_ROLLING_BLEND * old->mu * old->impulse[0] * sqrt(size);
     part *= pushes > whole ? 2.0 : pushes > 0.0 ? 1.0 + pushes / whole : 1.0;
     part = part < 1.0 ? part : 1.0;
     c->drift[1] = part * u[0];
@@ -94,7 +88,7 @@ static bool may_roll(const perpi_step* step, const perp_contact* c, double h)
     const double a = v3_norm(perpi_state_rate(step->model, step->from->v, c->body_a));
     const double b = v3_norm(perpi_state_rate(step->model, step->from->v, c->body_b));
     return body[c->body_a].joints == 0 && body[c->body_b].joints == 0 &&
-           h * (a > b ? a : b) <= LARGEST_TURN && c->cone != PERP_CONE_NONE &&
+           h * (a > b ? a : b) <= PERPI_ROLLING_LARGEST_TURN && c->cone != PERP_CONE_NONE &&
            !perpi_contact_driven(step->model, c);
 }
 

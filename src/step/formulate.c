@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "step/force_rows.h"
+#include "step/gear_rows.h"
 #include "step/joint_rows.h"
 #include "step/layer_ties.h"
 #include "step/layers.h"
@@ -954,6 +955,7 @@ void perpi_formulation_gather_v(const perpi_formulation* f, const perp_model* mo
     for (int32_t i = f->body_dofs; i < f->problem.dof_count; ++i) {
         v_problem[i] = 0.0; /* the plane of the supports does not move */
     }
+    perpi_gears_gather(f, v_problem);
 }
 
 void perpi_formulation_scatter_v(const perpi_formulation* f, const perp_model* model,

@@ -15,6 +15,8 @@
 
 #include <string.h>
 
+#include "step/gear_rows.h"
+
 static const double TURN = 6.283185307179586;
 
 /* frames: q and F are read. */
@@ -36,10 +38,13 @@ static perpi_joint_side search_side(const perp_model* model, const perpi_joint* 
     return s;
 }
 
-perpi_joint_view perpi_joint_evaluate(const perp_model* model, int32_t index, const double* q,
-                                      const int32_t turns[2])
+static perpi_joint_at place_joint(const perp_model* model, int32_t index, const double* q,
+                                  const int32_t turns[2])
 {
     const perpi_joint* joint = &model->joint[index];
+    if (joint->type == PERP_JOINT_GEAR) {
+        return perpi_gear_evaluate(model, index, q, turns);
+    }
     const perpi_joint_ops* ops = perpi_joint_ops_of(joint->type);
     perpi_joint_at at = {
         .model = model,
@@ -54,11 +59,39 @@ perpi_joint_view perpi_joint_evaluate(const perp_model* model, int32_t index, co
         at.y = m3_column(at.side[0].F, 1);
         at.z = m3_column(at.side[0].F, 2);
     }
+    return at;
+}
+
+perpi_joint_view perpi_joint_evaluate(const perp_model* model, int32_t index, const double* q,
+                                      const int32_t turns[2])
+{
+    const perpi_joint_at at = place_joint(model, index, q, turns);
     perpi_joint_view view; /* rows are written when they are added */
     view.rows = view.coordinates = 0;
     view.error[0] = view.error[1] = 0.0;
-    ops->evaluate(&at, &view);
+    perpi_joint_ops_of(at.joint->type)->evaluate(&at, &view);
     return view;
+}
+
+void perpi_joint_differentiate(const perp_model* model, int32_t index, const double* q,
+                               const int32_t* column, int32_t columns, perpi_joint_change* change)
+{
+    static const vec3 axis[3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
+    const perpi_joint_at at = place_joint(model, index, q, NULL);
+    for (int32_t i = 0; i < columns; ++i) {
+        const int side = column[i] / 6;
+        const vec3 e = axis[column[i] % 3];
+        perpi_joint_shift by = {.d = v3(0, 0, 0)};
+        if (at.joint->body[side] >= 0 && column[i] % 6 < 3) {
+            by.centre[side] = by.point[side] = e;
+        } else if (at.joint->body[side] >= 0) {
+            by.turn[side] = e;
+            by.point[side] = v3_cross(e, v3_sub(at.side[side].point, at.side[side].centre));
+        }
+        by.d = v3_sub(by.point[1], by.point[0]);
+        change[i].rows = change[i].coordinates = 0;
+        perpi_joint_ops_of(at.joint->type)->differentiate(&at, &by, &change[i]);
+    }
 }
 
 static void average_row(perpi_row* row, const perpi_row* end)
@@ -372,12 +405,26 @@ perp_status perpi_formulate_joints(perpi_formulation* f, const perp_model* model
         const perpi_joint_view view =
             q_end != NULL ? perpi_joint_evaluate_middle(model, i, q, q_end, input[i].turns)
                           : perpi_joint_evaluate(model, i, q, input[i].turns);
+        if (model->joint[i].type == PERP_JOINT_GEAR) {
+            const double b =
+                without_inertia(purpose) ? 0.0 : view.row[0].b / closing_time(h, &input[i]);
+            status = perpi_formulate_gear(f, model, i, b, q, q_end, input[i].turns);
+            continue;
+        }
         status = formulate_joint(f, model, i, purpose, t, h, view, &input[i]);
     }
     return status;
 }
 
 /* ---- after the step ----------------------------------------------------------------------------------*/
+
+/* Where a record keeps the impulses of a constraint. */
+static double* impulse_of(const perpi_joint_place* place, perp_joint_record* record)
+{
+    return place->slot >= PERPI_GEAR_TIE ? &record->impulse[1 + place->slot - PERPI_GEAR_TIE]
+           : place->slot > 0             ? &record->law[place->slot - 1]
+                                         : record->impulse;
+}
 
 void perpi_formulation_gather_joints(const perpi_formulation* f, const perp_joint_record* record,
                                      double* p)
@@ -386,7 +433,7 @@ void perpi_formulation_gather_joints(const perpi_formulation* f, const perp_join
         const perpi_joint_place* place = &f->place[k];
         const perp_constraint* c = &f->constraint[f->contact_count + k];
         const perp_joint_record* r = &record[place->joint];
-        const double* from = place->slot == 0 ? r->impulse : &r->law[place->slot - 1];
+        const double* from = impulse_of(place, (perp_joint_record*)r);
         memcpy(p + c->row, from, (size_t)c->rows * sizeof *p);
         for (int32_t i = c->row; f->middle && i < c->row + c->rows; ++i) {
             p[i] *= f->theta;
@@ -405,7 +452,7 @@ void perpi_formulation_scatter_joints(const perpi_formulation* f, const perp_mod
         const perpi_joint_place* place = &f->place[k];
         const perp_constraint* c = &f->constraint[f->contact_count + k];
         perp_joint_record* r = &record[place->joint];
-        double* to = place->slot == 0 ? r->impulse : &r->law[place->slot - 1];
+        double* to = impulse_of(place, r);
         memcpy(to, p + c->row, (size_t)c->rows * sizeof *p);
         for (int32_t i = 0; f->middle && i < c->rows; ++i) {
             to[i] /= f->theta;
@@ -451,6 +498,9 @@ double perpi_formulation_end_rows(const perpi_formulation* f, const perp_model* 
     for (int32_t k = 0; k < f->joint_count; ++k) {
         const perp_constraint* c = &f->constraint[f->contact_count + k];
         const int32_t joint = f->place[k].joint;
+        if (model->joint[joint].type == PERP_JOINT_GEAR) {
+            perpi_gear_jacobian(f, model, k, q_end, input[joint].turns, R);
+        }
         if (f->place[k].slot != 0) {
             continue;
         }
@@ -458,7 +508,7 @@ double perpi_formulation_end_rows(const perpi_formulation* f, const perp_model* 
         const double error = end_error(model, joint, &view, p, c->row);
         worst = worst >= error ? worst : error; /* keeps a NaN */
         double* J = R + c->jac;
-        for (int side = 0; side < 2; ++side) {
+        for (int side = 0; side < 2 && model->joint[joint].type != PERP_JOINT_GEAR; ++side) {
             if (c->block[side] >= 0) {
                 J = perpi_joint_jacobian(model, model->joint[joint].body[side], side, view.row,
                                          c->rows, J);
@@ -504,6 +554,11 @@ void perpi_joint_count_turns(const perpi_formulation* f, const perp_model* model
                              int32_t turns[2])
 {
     const perpi_joint* joint = &model->joint[index];
+    for (int i = 0; joint->type == PERP_JOINT_GEAR && i < 2; ++i) { /* those of its joints */
+        int32_t own[2] = {turns[i], 0};
+        perpi_joint_count_turns(f, model, joint->geared[i], h, q, q_end, v_end, own);
+        turns[i] = own[0];
+    }
     if (model->dimension == 2 || joint->coordinates == 0 || joint->type == PERP_JOINT_ROPE ||
         joint->type == PERP_JOINT_PRISMATIC) {
         return;

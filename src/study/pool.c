@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "study/design.h"
 #include "study/study.h"
 
 enum {
@@ -211,16 +212,31 @@ int32_t perp_pool_pending(const perp_pool* pool)
     return pool->pending;
 }
 
+size_t perpi_pool_request(const perp_study* study, int64_t id, char* message)
+{
+    memcpy(message, &id, sizeof id);
+    if (study->design == NULL) {
+        return sizeof id;
+    }
+    const double* candidate =
+        perpi_design_candidate(study, (id - 1) / perpi_design_runs(study) + 1);
+    const size_t size = ((size_t)study->design->unknown_count + 1) * sizeof *candidate;
+    PERP_ASSERT(candidate != NULL && sizeof id + size <= PERPI_REQUEST_SIZE);
+    memcpy(message + sizeof id, candidate, size);
+    return sizeof id + size;
+}
+
 /* False: the socket is full. The parent never waits here: a worker may itself be waiting until its rows are read. A worker
  * that has ended keeps the run in its queue, from which its end is handled. */
-static bool send_run(pool_worker* w, int64_t id)
+static bool send_run(const perp_pool* pool, pool_worker* w, int64_t id)
 {
-    const char* at = (const char*)&id;
-    size_t left = sizeof id;
+    char message[PERPI_REQUEST_SIZE];
+    const char* at = message;
+    const size_t size = perpi_pool_request(pool->def.study, id, message);
+    size_t left = size;
     while (left > 0) {
-        /* the rest of a number that was sent in part is a matter of a few bytes */
-        const ssize_t n =
-            send(w->fd, at, left, MSG_NOSIGNAL | (left == sizeof id ? MSG_DONTWAIT : 0));
+        /* the rest of a request that was sent in part is a matter of a few bytes */
+        const ssize_t n = send(w->fd, at, left, MSG_NOSIGNAL | (left == size ? MSG_DONTWAIT : 0));
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
             return false;
         }
@@ -253,7 +269,8 @@ static void give_again(perp_pool* pool)
     size_t given = 0;
     while (given < pool->again_count) {
         pool_worker* w = least_loaded(pool);
-        if ((w->count > 0 && w->count >= queue_depth(pool)) || !send_run(w, pool->again[given])) {
+        if ((w->count > 0 && w->count >= queue_depth(pool)) ||
+            !send_run(pool, w, pool->again[given])) {
             break;
         }
         ++given;
@@ -458,7 +475,7 @@ static perp_status read_worker(perp_pool* pool, pool_worker* w, row_fn fn, void*
 perp_status perp_pool_wait(perp_pool* pool, int32_t milliseconds, row_fn fn, void* user)
 {
     /* Many short runs: look now and then instead of waking up for each. */
-    if (pool->pending > 0 && pool->mean > 0.0 && pool->mean < GATHER_SECONDS) {
+    if (pool->pending > pool->def.jobs && pool->mean > 0.0 && pool->mean < GATHER_SECONDS) {
         const struct timespec pause = {.tv_nsec = (long)(1e9 * GATHER_SECONDS)};
         (void)nanosleep(&pause, NULL);
     }

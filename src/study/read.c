@@ -1,11 +1,14 @@
 /* src/study/read.c - a study file and its scene. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/file.h"
 #include "scene/json_text.h"
 #include "scene/reader.h"
+#include "study/design.h"
+#include "study/read.h"
 #include "study/sobol_table.h"
 #include "study/study.h"
 
@@ -19,13 +22,14 @@ static const char* const reserved[] = {
 
 const char* perp_vary_kind_name(perp_vary_kind kind)
 {
-    static const char* const name[] = {"grid", "values", "uniform", "normal", "choice"};
+    static const char* const name[] = {"grid",   "values",  "uniform", "normal",
+                                       "choice", "unknown", "case"};
     return (unsigned)kind < sizeof name / sizeof name[0] ? name[kind] : "unknown";
 }
 
 /* ---- vary -------------------------------------------------------------------------------------*/
 
-static perp_status read_numbers(perpi_reader* r, const json_t* list, size_t count, double* number)
+perp_status perpi_study_numbers(perpi_reader* r, const json_t* list, size_t count, double* number)
 {
     PERPI_TRY(perpi_read_array(r, list));
     if (json_array_size(list) != count) {
@@ -49,7 +53,7 @@ static perp_status read_numbers(perpi_reader* r, const json_t* list, size_t coun
 static perp_status read_grid(perpi_reader* r, const json_t* list, perp_vary* v)
 {
     double number[3];
-    PERPI_TRY(read_numbers(r, list, 3, number));
+    PERPI_TRY(perpi_study_numbers(r, list, 3, number));
     if (!(number[2] >= 1.0 && number[2] <= 1e9) || number[2] != floor(number[2])) {
         return perpi_reader_fail(r, PERP_ERROR_INPUT,
                                  "the third number is how many points: an integer >= 1, got %.12g",
@@ -75,7 +79,7 @@ static perp_status read_grid(perpi_reader* r, const json_t* list, perp_vary* v)
 static perp_status read_bounds(perpi_reader* r, const json_t* list, perp_vary* v)
 {
     double number[2];
-    PERPI_TRY(read_numbers(r, list, 2, number));
+    PERPI_TRY(perpi_study_numbers(r, list, 2, number));
     v->low = number[0];
     v->high = number[1];
     if (v->kind == PERP_VARY_UNIFORM && !(v->low < v->high)) {
@@ -140,20 +144,38 @@ static perp_status read_distribution(perpi_reader* r, const json_t* value, perpi
     case PERP_VARY_NORMAL: PERPI_TRY(read_bounds(r, list, &v->info)); break;
     case PERP_VARY_VALUES:
     case PERP_VARY_CHOICE: PERPI_TRY(read_items(r, list, v)); break;
+    case PERP_VARY_UNKNOWN:
+    case PERP_VARY_CASE: break; /* of a design, read elsewhere */
     }
     perpi_reader_leave(r, mark);
     return PERP_OK;
 }
 
-/* SQLite does not distinguish upper and lower case in names of columns. */
-static bool is_reserved(const char* name)
+/* Further ones of a design, in one or both of its tables. */
+static const char* const reserved_of_design[] = {"evaluation", "case_number", "draw", "step_factor",
+                                                 NULL};
+static const char* const reserved_of_unknowns[] = {
+    "objective", "violation", "merit", "best", "feasible", "kind", "start", "failed", NULL};
+
+static bool is_in(const char* const* list, const char* name)
 {
-    for (int i = 0; reserved[i] != NULL; ++i) {
-        if (strcasecmp(reserved[i], name) == 0) {
+    for (int i = 0; list[i] != NULL; ++i) {
+        if (strcasecmp(list[i], name) == 0) {
             return true;
         }
     }
     return false;
+}
+
+/* SQLite does not distinguish upper and lower case in names of columns. */
+static bool is_reserved(const perp_study* s, const char* name)
+{
+    return is_in(reserved, name) || (s->design != NULL && is_in(reserved_of_design, name));
+}
+
+bool perpi_study_is_reserved_unknown(const char* name)
+{
+    return is_in(reserved_of_unknowns, name) || strncasecmp(name, "constraint_", 11) == 0;
 }
 
 /* What a name sets, such that equal texts are equal places: a parameter has a pointer too. */
@@ -163,9 +185,41 @@ static const char* place_of(const char* name)
     return strncmp(name, prefix, sizeof prefix - 1) == 0 ? name + sizeof prefix - 1 : name;
 }
 
+perp_status perpi_study_add_name(perpi_reader* r, perp_study* s, const char* name,
+                                 perpi_vary** added)
+{
+    if (is_reserved(s, name)) {
+        return perpi_reader_fail(r, PERP_ERROR_INPUT,
+                                 "is a column of every result: give the parameter another name");
+    }
+    for (int32_t k = 0; k < s->vary_count; ++k) {
+        const char* other = s->vary[k].info.name;
+        if (strcmp(place_of(other), place_of(name)) == 0) {
+            return perpi_reader_fail(r, PERP_ERROR_INPUT,
+                                     "is the same number as '%s', which varies already", other);
+        }
+        if (strcasecmp(other, name) == 0) {
+            return perpi_reader_fail(
+                r, PERP_ERROR_INPUT,
+                "differs from '%s' in upper and lower case only, which columns of "
+                "a database do not distinguish",
+                other);
+        }
+    }
+    PERPI_TRY(perpi_grow(r->context, &s->vary, &s->vary_room, (size_t)s->vary_count + 1,
+                         sizeof *s->vary));
+    *added = &s->vary[s->vary_count++];
+    (*added)->info.name = name;
+    (*added)->random = PERPI_VARY_SET;
+    return PERP_OK;
+}
+
 static perp_status read_vary(perpi_reader* r, perp_study* s)
 {
     json_t* vary = json_object_get(s->root, "vary");
+    if (vary == NULL && s->design != NULL) {
+        return PERP_OK; /* a design without uncertainty */
+    }
     PERPI_TRY(perpi_require(r, s->root, "vary"));
     const size_t mark = perpi_reader_enter(r, "vary");
     if (!json_is_object(vary) || json_object_size(vary) == 0 ||
@@ -173,33 +227,12 @@ static perp_status read_vary(perpi_reader* r, perp_study* s)
         return perpi_reader_fail(r, PERP_ERROR_INPUT,
                                  "must be an object with 1 to %d names of what varies", VARY_LIMIT);
     }
-    PERPI_TRY(perpi_alloc(r->context, json_object_size(vary), sizeof *s->vary, &s->vary));
     for (void* i = json_object_iter(vary); i != NULL; i = json_object_iter_next(vary, i)) {
-        perpi_vary* v = &s->vary[s->vary_count];
-        v->info.name = json_object_iter_key(i);
-        const size_t inner = perpi_reader_enter(r, v->info.name);
-        if (is_reserved(v->info.name)) {
-            return perpi_reader_fail(
-                r, PERP_ERROR_INPUT,
-                "is a column of every result: give the parameter another name");
-        }
-        for (int32_t k = 0; k < s->vary_count; ++k) {
-            if (strcmp(place_of(s->vary[k].info.name), place_of(v->info.name)) == 0) {
-                return perpi_reader_fail(r, PERP_ERROR_INPUT,
-                                         "is the same number as '%s', which varies already",
-                                         s->vary[k].info.name);
-            }
-            if (strcasecmp(s->vary[k].info.name, v->info.name) == 0) {
-                return perpi_reader_fail(
-                    r, PERP_ERROR_INPUT,
-                    "differs from '%s' in upper and lower case only, which columns of "
-                    "a database do not distinguish",
-                    s->vary[k].info.name);
-            }
-        }
+        perpi_vary* v = NULL;
+        const size_t inner = perpi_reader_enter(r, json_object_iter_key(i));
+        PERPI_TRY(perpi_study_add_name(r, s, json_object_iter_key(i), &v));
         PERPI_TRY(read_distribution(r, json_object_iter_value(i), v));
         perpi_reader_leave(r, inner);
-        s->vary_count += 1;
     }
     perpi_reader_leave(r, mark);
     return PERP_OK;
@@ -207,7 +240,7 @@ static perp_status read_vary(perpi_reader* r, perp_study* s)
 
 /* ---- the rest ---------------------------------------------------------------------------------*/
 
-static perp_status read_word(perpi_reader* r, const json_t* object, const char* key,
+perp_status perpi_study_word(perpi_reader* r, const json_t* object, const char* key,
                              const char* const* words, int* found)
 {
     const char* text = NULL;
@@ -228,7 +261,7 @@ static perp_status read_word(perpi_reader* r, const json_t* object, const char* 
     return perpi_reader_fail_key(r, key, PERP_ERROR_INPUT, "%s", message);
 }
 
-static perp_status read_whole(perpi_reader* r, const json_t* object, const char* key,
+perp_status perpi_study_whole(perpi_reader* r, const json_t* object, const char* key,
                               int64_t minimum, int64_t maximum, int64_t* number)
 {
     const json_t* value = json_object_get(object, key);
@@ -255,7 +288,8 @@ static perp_status read_sample(perpi_reader* r, perp_study* s)
     for (int32_t i = 0; i < s->vary_count; ++i) {
         const perp_vary_kind kind = s->vary[i].info.kind;
         const bool axis = kind == PERP_VARY_GRID || kind == PERP_VARY_VALUES;
-        s->vary[i].random = axis ? -1 : random++;
+        const bool set = kind == PERP_VARY_UNKNOWN || kind == PERP_VARY_CASE;
+        s->vary[i].random = set ? PERPI_VARY_SET : axis ? PERPI_VARY_AXIS : random++;
     }
     if (sample == NULL) {
         return PERP_OK;
@@ -264,9 +298,9 @@ static perp_status read_sample(perpi_reader* r, perp_study* s)
     PERPI_TRY(perpi_read_object(r, sample, keys));
     int method = 0;
     int64_t seed = 0;
-    PERPI_TRY(read_word(r, sample, "method", methods, &method));
-    PERPI_TRY(read_whole(r, sample, "trials", 1, UINT32_MAX, &s->trials));
-    PERPI_TRY(read_whole(r, sample, "seed", 0, INT64_MAX, &seed));
+    PERPI_TRY(perpi_study_word(r, sample, "method", methods, &method));
+    PERPI_TRY(perpi_study_whole(r, sample, "trials", 1, UINT32_MAX, &s->trials));
+    PERPI_TRY(perpi_study_whole(r, sample, "seed", 0, INT64_MAX, &seed));
     s->method = (perpi_sampling)method;
     s->seed = (uint64_t)seed;
     if (s->trials > 1 && random == 0) {
@@ -298,7 +332,7 @@ static perp_status read_limit(perpi_reader* r, perp_study* s)
         return perpi_reader_fail_key(r, "seconds", PERP_ERROR_INPUT, "must be > 0, got %.12g",
                                      s->limit_seconds);
     }
-    PERPI_TRY(read_whole(r, limit, "steps", 1, INT64_MAX, &s->limit_steps));
+    PERPI_TRY(perpi_study_whole(r, limit, "steps", 1, INT64_MAX, &s->limit_steps));
     perpi_reader_leave(r, mark);
     return PERP_OK;
 }
@@ -309,7 +343,7 @@ static perp_status count_runs(perpi_reader* r, perp_study* s)
     double count = (double)s->trials;
     int64_t stride = 1;
     for (int32_t i = s->vary_count - 1; i >= 0; --i) {
-        if (s->vary[i].random >= 0) {
+        if (s->vary[i].random != PERPI_VARY_AXIS) {
             continue;
         }
         count *= (double)s->vary[i].info.count;
@@ -326,19 +360,22 @@ static perp_status count_runs(perpi_reader* r, perp_study* s)
 
 static perp_status read_study(perpi_reader* r, perp_study* s)
 {
-    static const char* const keys[] = {"$schema", "name", "description", "scene", "vary",
-                                       "sample",  "keep", "limit",       NULL};
+    static const char* const keys[] = {"$schema",  "name",    "description", "scene",      "vary",
+                                       "sample",   "keep",    "limit",       "unknown",    "cases",
+                                       "minimise", "combine", "robust",      "subject_to", "method",
+                                       "starts",   "stop",    "population",  NULL};
     static const char* const keeps[] = {"none", "failed", "all", NULL};
     const char *ignored = NULL, *name = NULL;
     PERPI_TRY(perpi_read_object(r, s->root, keys));
     PERPI_TRY(perpi_read_string(r, s->root, "$schema", &ignored));
     PERPI_TRY(perpi_read_string(r, s->root, "description", &ignored));
     PERPI_TRY(perpi_read_string(r, s->root, "name", &name));
+    PERPI_TRY(perpi_design_read(r, s));
     PERPI_TRY(read_vary(r, s));
     PERPI_TRY(read_sample(r, s));
     PERPI_TRY(read_limit(r, s));
     int keep = PERP_KEEP_FAILED;
-    PERPI_TRY(read_word(r, s->root, "keep", keeps, &keep));
+    PERPI_TRY(perpi_study_word(r, s->root, "keep", keeps, &keep));
     s->keep = (perp_study_keep)keep;
     if (name == NULL) { /* that of the file */
         const char* slash = strrchr(s->origin, '/');
@@ -355,24 +392,21 @@ static perp_status read_study(perpi_reader* r, perp_study* s)
 
 /* ---- with the scene ---------------------------------------------------------------------------*/
 
-static bool is_urdf(const char* path)
+perp_status perpi_study_scene(const perp_study* s, perp_scene** scene)
 {
-    const size_t length = strlen(path);
-    return length > 5 && strcmp(path + length - 5, ".urdf") == 0;
+    const size_t length = strlen(s->scene_text);
+    if (perp_scene_is_robot(s->scene_path)) {
+        const perp_urdf_options options = perp_urdf_options_default();
+        return perp_scene_parse_urdf(s->context, s->scene_text, length, s->scene_path, &options,
+                                     NULL, 0, scene);
+    }
+    return perp_scene_parse(s->context, s->scene_text, length, s->scene_path, NULL, 0, scene);
 }
 
 static perp_status read_scene(perp_study* s)
 {
     perp_context* context = s->context;
-    const size_t length = strlen(s->scene_text);
-    if (is_urdf(s->scene_path)) {
-        const perp_urdf_options options = perp_urdf_options_default();
-        PERPI_TRY(perp_scene_parse_urdf(context, s->scene_text, length, s->scene_path, &options,
-                                        NULL, 0, &s->scene));
-    } else {
-        PERPI_TRY(
-            perp_scene_parse(context, s->scene_text, length, s->scene_path, NULL, 0, &s->scene));
-    }
+    PERPI_TRY(perpi_study_scene(s, &s->scene));
     const char* built = perp_scene_text(s->scene);
     PERPI_TRY(perpi_strndup(context, built, strlen(built), &s->scene_built));
     /* Its expressions are compiled here, so that a measure with an error is found before the first run. */
@@ -382,13 +416,24 @@ static perp_status read_scene(perp_study* s)
     return status == PERP_OK ? PERP_OK : perpi_fail_prefix(context, status, s->scene_path);
 }
 
+/* The key of the study under which a name stands. */
+static void enter_group(perpi_reader* r, const perpi_vary* v)
+{
+    (void)perpi_reader_enter(r, v->info.kind == PERP_VARY_UNKNOWN ? "unknown"
+                                : v->info.kind == PERP_VARY_CASE  ? "cases"
+                                                                  : "vary");
+    if (v->info.kind == PERP_VARY_CASE) {
+        (void)perpi_reader_enter_item(r, 0);
+    }
+}
+
 /* Columns of varied names and measures must differ. */
 static perp_status check_measures(perpi_reader* r, perp_study* s)
 {
     const perp_sim_def def = perp_sim_def_from_scene(s->scene);
     for (int32_t m = 0; m < def.measure_count; ++m) {
         const char* name = def.measure[m].name;
-        if (is_reserved(name)) {
+        if (is_reserved(s, name)) {
             return perpi_fail(r->context, PERP_ERROR_INPUT,
                               "%s: /measures/%s: is a column of every result: give it another name",
                               s->scene_path, name);
@@ -404,7 +449,7 @@ static perp_status check_measures(perpi_reader* r, perp_study* s)
         }
         for (int32_t i = 0; i < s->vary_count; ++i) {
             if (strcasecmp(s->vary[i].info.name, name) == 0) {
-                (void)perpi_reader_enter(r, "vary");
+                enter_group(r, &s->vary[i]);
                 return perpi_reader_fail_key(r, s->vary[i].info.name, PERP_ERROR_INPUT,
                                              "is also a measure of the scene: rename one of them");
             }
@@ -416,7 +461,7 @@ static perp_status check_measures(perpi_reader* r, perp_study* s)
 /* Every name must be a parameter or a place of the scene. */
 static perp_status check_names(perpi_reader* r, perp_study* s)
 {
-    const size_t mark = perpi_reader_enter(r, "vary");
+    char message[1024];
     for (int32_t i = 0; i < s->vary_count; ++i) {
         const perp_vary_value value = perp_study_value(s, 1, i);
         const char* name = s->vary[i].info.name;
@@ -424,23 +469,20 @@ static perp_status check_names(perpi_reader* r, perp_study* s)
                                        ? perp_scene_set_string(s->scene, name, value.text)
                                        : perp_scene_set_number(s->scene, name, value.number);
         if (status != PERP_OK) {
-            char message[1024];
-            (void)strncpy(message, perp_context_error(r->context), sizeof message - 1);
-            message[sizeof message - 1] = '\0';
+            (void)snprintf(message, sizeof message, "%s", perp_context_error(r->context));
+            enter_group(r, &s->vary[i]);
             return perpi_reader_fail_key(r, name, status, "%s", message);
         }
     }
-    perpi_reader_leave(r, mark);
     /* A place that the scene does not know appears as an unknown key; other errors may be those of this run. */
     const perp_status status = perp_scene_rebuild(s->scene);
     if (status == PERP_ERROR_MEMORY) {
         return status;
     }
     if (status != PERP_OK && strstr(perp_context_error(r->context), "unknown key") != NULL) {
-        char message[1024];
-        (void)strncpy(message, perp_context_error(r->context), sizeof message - 1);
-        message[sizeof message - 1] = '\0';
-        return perpi_reader_fail_key(r, "vary", status, "%s", message);
+        (void)snprintf(message, sizeof message, "%s", perp_context_error(r->context));
+        return perpi_reader_fail_key(r, s->design != NULL ? "unknown" : "vary", status, "%s",
+                                     message);
     }
     return PERP_OK;
 }
@@ -469,7 +511,8 @@ static perp_status build_study(perp_study* s, const char* scene_text, const char
     }
     PERPI_TRY(read_scene(s));
     PERPI_TRY(check_measures(&r, s));
-    return check_names(&r, s);
+    PERPI_TRY(check_names(&r, s));
+    return s->design != NULL ? perpi_design_bind(&r, s) : PERP_OK;
 }
 
 perp_status perpi_study_create(perp_context* context, const char* text, size_t length,
@@ -518,6 +561,7 @@ void perp_study_destroy(perp_study* study)
     }
     perp_context* context = study->context;
     perp_scene_destroy(study->scene);
+    perpi_design_destroy(context, study->design);
     perpi_free(context, study->vary);
     perpi_free(context, study->name);
     perpi_free(context, study->scene_built);

@@ -27,6 +27,17 @@ PERP_NODISCARD perp_status perpi_writer_remove(perpi_writer* writer, int64_t id)
 struct sqlite3* perpi_writer_db(perpi_writer* writer);
 /* Ends the present transaction if it is older than the seconds given. */
 PERP_NODISCARD perp_status perpi_writer_commit(perpi_writer* writer, double seconds);
+/* Of a design: calls fn with the rows of runs first to last that are there, and the unknowns and the factor of the step
+ * (behind them) of each. */
+PERP_NODISCARD perp_status perpi_writer_find(perpi_writer* writer, int64_t first, int64_t last,
+                                             perp_status (*fn)(void* user, const perp_run_row* row,
+                                                               const double* unknown),
+                                             void* user);
+/* Adds or replaces a row of evaluations. */
+PERP_NODISCARD perp_status perpi_writer_evaluation(perpi_writer* writer,
+                                                   const perp_evaluation* row);
+/* The number of evaluations that have a run in the database, without those with half the step. */
+PERP_NODISCARD perp_status perpi_writer_evaluations(perpi_writer* writer, int64_t* count);
 /* NULL is allowed. What was not committed is lost. */
 void perpi_writer_close(perpi_writer* writer);
 

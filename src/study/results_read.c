@@ -7,17 +7,6 @@
 #include "study/results.h"
 #include "study/results_sql.h"
 
-struct perp_results {
-    perp_context* context;
-    char* path;
-    sqlite3* db;
-    perp_study* study;
-    char* user_code;
-    sqlite3_stmt *all, *one;
-    double* measure;
-    char *identity, *scene_built;
-};
-
 /* Position of the first measure among the selected columns. */
 enum {
     ID,
@@ -116,6 +105,9 @@ static perp_status open_results(perp_results* r)
         status = perpi_alloc(r->context, (size_t)perp_study_measure_count(r->study),
                              sizeof *r->measure, &r->measure);
     }
+    if (status == PERP_OK && r->study->design != NULL) {
+        status = perpi_design_load(r);
+    }
     return status == PERP_OK ? prepare_select(r) : status;
 }
 
@@ -168,39 +160,23 @@ const char* perp_results_user_code(const perp_results* results)
 
 /* ---- rows -------------------------------------------------------------------------------------*/
 
-static double number_at(sqlite3_stmt* s, int column)
-{
-    return sqlite3_column_type(s, column) == SQLITE_NULL ? NAN : sqlite3_column_double(s, column);
-}
-
-static const char* text_at(sqlite3_stmt* s, int column)
-{
-    const char* text = (const char*)sqlite3_column_text(s, column);
-    return text != NULL ? text : "";
-}
-
 static perp_run_row row_at(perp_results* r, sqlite3_stmt* s)
 {
     perp_run_row row = {
         .id = sqlite3_column_int64(s, ID),
-        .status = PERP_RUN_CRASHED,
-        .outcome = text_at(s, OUTCOME),
+        .status = perpi_sql_status(perpi_sql_text(s, STATUS)),
+        .outcome = perpi_sql_text(s, OUTCOME),
         .measure = r->measure,
         .measure_count = perp_study_measure_count(r->study),
-        .certificate = number_at(s, CERTIFICATE),
-        .energy_error = number_at(s, ENERGY_ERROR),
+        .certificate = perpi_sql_number(s, CERTIFICATE),
+        .energy_error = perpi_sql_number(s, ENERGY_ERROR),
         .steps = sqlite3_column_int64(s, STEPS),
-        .seconds = number_at(s, SECONDS),
-        .recording = text_at(s, RECORDING),
-        .message = text_at(s, MESSAGE),
+        .seconds = perpi_sql_number(s, SECONDS),
+        .recording = perpi_sql_text(s, RECORDING),
+        .message = perpi_sql_text(s, MESSAGE),
     };
-    for (int i = 0; i <= PERP_RUN_CRASHED; ++i) {
-        if (strcmp(text_at(s, STATUS), perp_run_status_name((perp_run_status)i)) == 0) {
-            row.status = (perp_run_status)i;
-        }
-    }
     for (int32_t i = 0; i < row.measure_count; ++i) {
-        r->measure[i] = number_at(s, MEASURE + i);
+        r->measure[i] = perpi_sql_number(s, MEASURE + i);
     }
     return row;
 }
@@ -233,7 +209,7 @@ perp_status perp_results_row(perp_results* results, int64_t id, perp_run_row* ro
     if (code == SQLITE_DONE) {
         return perpi_fail(results->context, PERP_ERROR_INPUT,
                           "%s: has no run %lld; ids go from 1 to %lld", results->path,
-                          (long long)id, (long long)results->study->run_count);
+                          (long long)id, (long long)perp_study_run_count(results->study));
     }
     return perpi_sql_fail(results->context, sqlite3_db_handle(results->one), results->path);
 }
@@ -337,6 +313,12 @@ perp_status perp_results_merge(perp_context* context, const char* const* path, i
     merge_state m = {.context = context};
     perp_status status = perp_results_open(context, path[0], &first);
     bool created = false;
+    if (status == PERP_OK && first->study->design != NULL) {
+        status = perpi_fail(
+            context, PERP_ERROR_INPUT,
+            "%s: is a design, whose evaluations follow each other: only sweeps are merged",
+            path[0]);
+    }
     if (status == PERP_OK && access(out, F_OK) == 0) {
         status = perpi_fail(context, PERP_ERROR_INPUT, "%s: exists: give another name", out);
     }

@@ -1,6 +1,7 @@
 /* src/study/results_sql.c - see results_sql.h. */
 #include "study/results_sql.h"
 
+#include <math.h>
 #include <string.h>
 
 void perpi_sql_add(perpi_sql* sql, const char* text)
@@ -77,4 +78,34 @@ perp_status perpi_sql_key(perp_context* context, sqlite3* db, const char* path, 
     }
     (void)sqlite3_finalize(statement);
     return status;
+}
+
+void perpi_sql_bind(sqlite3_stmt* s, int index, double x)
+{
+    if (isfinite(x)) {
+        (void)sqlite3_bind_double(s, index, x);
+    } else {
+        (void)sqlite3_bind_null(s, index);
+    }
+}
+
+double perpi_sql_number(sqlite3_stmt* s, int column)
+{
+    return sqlite3_column_type(s, column) == SQLITE_NULL ? NAN : sqlite3_column_double(s, column);
+}
+
+const char* perpi_sql_text(sqlite3_stmt* s, int column)
+{
+    const char* text = (const char*)sqlite3_column_text(s, column);
+    return text != NULL ? text : "";
+}
+
+perp_run_status perpi_sql_status(const char* word)
+{
+    for (int i = 0; word != NULL && i <= PERP_RUN_CRASHED; ++i) {
+        if (strcmp(word, perp_run_status_name((perp_run_status)i)) == 0) {
+            return (perp_run_status)i;
+        }
+    }
+    return PERP_RUN_CRASHED;
 }

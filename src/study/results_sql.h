@@ -4,6 +4,7 @@
 
 #include <sqlite3.h>
 
+#include "study/results.h"
 #include "study/study.h"
 
 /* Text of an SQL statement that grows. */
@@ -13,6 +14,46 @@ typedef struct perpi_sql {
     size_t length, room;
     perp_status status; /* of the first failure */
 } perpi_sql;
+
+/* The writer of results.h. */
+struct perpi_writer {
+    perp_context* context;
+    const perp_study* study;
+    char* path;
+    sqlite3* db;
+    sqlite3_stmt *insert, *remove;
+    sqlite3_stmt *find, *evaluation; /* of a design, prepared when they are needed */
+    double* number;                  /* of a row that was found: unknowns, measures */
+    bool in_transaction;
+    double begun;
+    bool created; /* by this call: removed again if it fails */
+};
+/* Begins a transaction unless there is one. */
+PERP_NODISCARD perp_status perpi_writer_begin(perpi_writer* w);
+
+/* The reader of perp/study.h. */
+struct perp_results {
+    perp_context* context;
+    char* path;
+    sqlite3* db;
+    perp_study* study;
+    char* user_code;
+    sqlite3_stmt *all, *one;
+    double* measure;
+    char *identity, *scene_built;
+};
+
+/* A number or NULL; NULL is NaN. */
+void perpi_sql_bind(sqlite3_stmt* s, int index, double x);
+double perpi_sql_number(sqlite3_stmt* s, int column);
+const char* perpi_sql_text(sqlite3_stmt* s, int column);
+perp_run_status perpi_sql_status(const char* word);
+
+/* Of a design: its further columns of `runs` (with types, or none), its table `evaluations`, and its candidates. */
+void perpi_design_columns(perpi_sql* sql, bool types);
+int perpi_design_bind_columns(const perp_study* study, int64_t run, sqlite3_stmt* s, int at);
+void perpi_design_table(perpi_sql* sql, const perp_study* study);
+PERP_NODISCARD perp_status perpi_design_load(perp_results* r);
 
 void perpi_sql_add(perpi_sql* sql, const char* text);
 /* A name in double quotes. */

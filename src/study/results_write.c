@@ -10,18 +10,7 @@
 #include "study/results.h"
 #include "study/results_sql.h"
 
-enum { FIXED = 8 }; /* columns behind the measures */
-
-struct perpi_writer {
-    perp_context* context;
-    const perp_study* study;
-    char* path;
-    sqlite3* db;
-    sqlite3_stmt *insert, *remove;
-    bool in_transaction;
-    double begun;
-    bool created; /* by this call: removed again if it fails */
-};
+enum { FIXED = 8, DESIGN = 4 }; /* columns behind the measures; further ones of a design */
 
 static double wall_seconds(void)
 {
@@ -95,10 +84,16 @@ static perp_status create_tables(perpi_writer* w, const char* identity, const ch
     perpi_sql sql = {.context = w->context};
     perpi_sql_add(&sql, "BEGIN IMMEDIATE; CREATE TABLE study (key TEXT PRIMARY KEY, value TEXT);"
                         "CREATE TABLE runs (id INTEGER PRIMARY KEY");
+    if (w->study->design != NULL) {
+        perpi_design_columns(&sql, true);
+    }
     add_names(&sql, w->study, " REAL");
     perpi_sql_add(&sql,
                   ", outcome TEXT, status TEXT NOT NULL, certificate REAL, energy_error REAL, "
                   "steps INTEGER, seconds REAL, recording TEXT, message TEXT);");
+    if (w->study->design != NULL) {
+        perpi_design_table(&sql, w->study);
+    }
     perp_status status = sql.status;
     if (status == PERP_OK) {
         status = perpi_sql_run(w->context, w->db, w->path, sql.text);
@@ -134,8 +129,10 @@ static perp_status check_study(perpi_writer* w, const char* identity, const char
     if (status != PERP_OK) {
         return status;
     }
-    (void)snprintf(what, sizeof what, "'%.100s'; its vary or sample differ from those of %.100s",
-                   name != NULL ? name : "", w->study->origin);
+    (void)snprintf(what, sizeof what, "'%.100s'; its %s differ from those of %.100s",
+                   name != NULL ? name : "",
+                   w->study->design != NULL ? "unknowns, objective or method" : "vary or sample",
+                   w->study->origin);
     status = check_key(w, "identity", identity, what);
     if (status == PERP_OK) {
         status = check_key(w, "scene_built", w->study->scene_built, "its scene differs");
@@ -176,10 +173,14 @@ static perp_status prepare_insert(perpi_writer* w)
 {
     perpi_sql sql = {.context = w->context};
     perpi_sql_add(&sql, "INSERT OR IGNORE INTO runs (id");
+    if (w->study->design != NULL) {
+        perpi_design_columns(&sql, false);
+    }
     add_names(&sql, w->study, "");
     perpi_sql_add(&sql, ", outcome, status, certificate, energy_error, steps, seconds, recording, "
                         "message) VALUES (?");
-    const int32_t count = w->study->vary_count + perp_study_measure_count(w->study) + FIXED;
+    const int32_t count = w->study->vary_count + perp_study_measure_count(w->study) + FIXED +
+                          (w->study->design != NULL ? DESIGN : 0);
     for (int32_t i = 0; i < count; ++i) {
         perpi_sql_add(&sql, ", ?");
     }
@@ -260,6 +261,9 @@ void perpi_writer_close(perpi_writer* writer)
     }
     (void)sqlite3_finalize(writer->insert);
     (void)sqlite3_finalize(writer->remove);
+    (void)sqlite3_finalize(writer->find);
+    (void)sqlite3_finalize(writer->evaluation);
+    perpi_free(writer->context, writer->number);
     (void)sqlite3_close(writer->db);
     perpi_free(writer->context, writer->path);
     perpi_free(writer->context, writer);
@@ -272,16 +276,6 @@ sqlite3* perpi_writer_db(perpi_writer* writer)
 
 /* ---- rows -------------------------------------------------------------------------------------*/
 
-static perp_run_status status_of(const char* word)
-{
-    for (int i = 0; word != NULL && i <= PERP_RUN_CRASHED; ++i) {
-        if (strcmp(word, perp_run_status_name((perp_run_status)i)) == 0) {
-            return (perp_run_status)i;
-        }
-    }
-    return PERP_RUN_CRASHED;
-}
-
 perp_status perpi_writer_each(perpi_writer* w,
                               void (*fn)(void* user, int64_t id, perp_run_status status,
                                          const char* outcome),
@@ -293,7 +287,7 @@ perp_status perpi_writer_each(perpi_writer* w,
     int code = SQLITE_DONE;
     while (status == PERP_OK && (code = sqlite3_step(statement)) == SQLITE_ROW) {
         fn(user, sqlite3_column_int64(statement, 0),
-           status_of((const char*)sqlite3_column_text(statement, 1)),
+           perpi_sql_status((const char*)sqlite3_column_text(statement, 1)),
            (const char*)sqlite3_column_text(statement, 2));
     }
     if (status == PERP_OK && code != SQLITE_DONE) {
@@ -303,22 +297,12 @@ perp_status perpi_writer_each(perpi_writer* w,
     return status;
 }
 
-/* A number; NULL where there is none. */
-static void bind_number(sqlite3_stmt* s, int index, double x)
-{
-    if (isfinite(x)) {
-        (void)sqlite3_bind_double(s, index, x);
-    } else {
-        (void)sqlite3_bind_null(s, index);
-    }
-}
-
 static void bind_text(sqlite3_stmt* s, int index, const char* text)
 {
     (void)sqlite3_bind_text(s, index, text, -1, SQLITE_STATIC);
 }
 
-static perp_status begin(perpi_writer* w)
+perp_status perpi_writer_begin(perpi_writer* w)
 {
     if (w->in_transaction) {
         return PERP_OK;
@@ -338,31 +322,34 @@ static perp_status run_statement(perpi_writer* w, sqlite3_stmt* s)
 
 perp_status perpi_writer_add(perpi_writer* w, const perp_run_row* row)
 {
-    const perp_status status = begin(w);
+    const perp_status status = perpi_writer_begin(w);
     if (status != PERP_OK) {
         return status;
     }
     sqlite3_stmt* s = w->insert;
     int at = 1;
     (void)sqlite3_bind_int64(s, at++, row->id);
+    if (w->study->design != NULL) {
+        at = perpi_design_bind_columns(w->study, row->id, s, at);
+    }
     for (int32_t i = 0; i < w->study->vary_count; ++i) {
         const perp_vary_value value = perp_study_value(w->study, row->id, i);
         if (value.text != NULL) {
             bind_text(s, at++, value.text);
         } else {
-            bind_number(s, at++, value.number);
+            perpi_sql_bind(s, at++, value.number);
         }
     }
     const int32_t measures = perp_study_measure_count(w->study);
     for (int32_t i = 0; i < measures; ++i) {
-        bind_number(s, at++, i < row->measure_count ? row->measure[i] : NAN);
+        perpi_sql_bind(s, at++, i < row->measure_count ? row->measure[i] : NAN);
     }
     bind_text(s, at++, row->outcome);
     bind_text(s, at++, perp_run_status_name(row->status));
-    bind_number(s, at++, row->certificate);
-    bind_number(s, at++, row->energy_error);
+    perpi_sql_bind(s, at++, row->certificate);
+    perpi_sql_bind(s, at++, row->energy_error);
     (void)sqlite3_bind_int64(s, at++, row->steps);
-    bind_number(s, at++, row->seconds);
+    perpi_sql_bind(s, at++, row->seconds);
     bind_text(s, at++, row->recording);
     bind_text(s, at++, row->message);
     return run_statement(w, s);
@@ -370,7 +357,7 @@ perp_status perpi_writer_add(perpi_writer* w, const perp_run_row* row)
 
 perp_status perpi_writer_remove(perpi_writer* w, int64_t id)
 {
-    const perp_status status = begin(w);
+    const perp_status status = perpi_writer_begin(w);
     if (status != PERP_OK) {
         return status;
     }

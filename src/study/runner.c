@@ -6,6 +6,7 @@
 
 #include "base/context.h"
 #include "perp/problem.h"
+#include "study/design.h"
 #include "study/study.h"
 
 /* The part of kinetic energy and weight times size that is added to the magnitude of a step's ledger, as in
@@ -241,13 +242,16 @@ perp_status perp_runner_run(perp_runner* runner, perp_scene* scene, const perp_r
 perp_status perp_study_run(perp_study* study, perp_runner* runner, int64_t id,
                            const perp_run_options* options, perp_run_row* row)
 {
-    if (id < 1 || id > study->run_count) {
+    const int64_t count = perp_study_run_count(study);
+    if (id < 1 || id > count) {
         return perpi_fail(study->context, PERP_ERROR_INPUT, "run %lld: ids go from 1 to %lld",
-                          (long long)id, (long long)study->run_count);
+                          (long long)id, (long long)count);
     }
     perp_run_options o = options != NULL ? *options : perp_run_options_default();
-    o.seconds = o.seconds > 0.0 ? o.seconds : study->limit_seconds;
-    o.steps = o.steps > 0 ? o.steps : study->limit_steps;
+    /* a run with half the step takes twice the steps */
+    const double factor = study->design != NULL ? perpi_design_step_factor(study, id) : 1.0;
+    o.seconds = o.seconds > 0.0 ? o.seconds : study->limit_seconds / factor;
+    o.steps = o.steps > 0 ? o.steps : (int64_t)((double)study->limit_steps / factor);
     *row = (perp_run_row){.id = id, .recording = "", .outcome = "", .message = ""};
     const perp_status status = perpi_study_set(study, id);
     if (status != PERP_OK) {

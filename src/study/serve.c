@@ -10,6 +10,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "study/design.h"
 #include "study/pool.h"
 #include "study/study.h"
 
@@ -122,7 +123,8 @@ static perp_status answer(worker_state* w, int64_t id)
 {
     perp_run_row row;
     char name[256], message[2048];
-    set_alarm(w->study->limit_seconds);
+    const double factor = w->study->design != NULL ? perpi_design_step_factor(w->study, id) : 1.0;
+    set_alarm(w->study->limit_seconds / factor);
     perp_status status = run_with_files(w, id, &row);
     set_alarm(0.0);
     if (status != PERP_OK) {
@@ -144,6 +146,24 @@ static perp_status answer(worker_state* w, int64_t id)
                : perpi_fail(w->study->context, PERP_ERROR_IO, "the other end has closed");
 }
 
+/* False: there are no more. */
+static bool read_request(perp_study* study, int in, int64_t* id, perp_status* status)
+{
+    double candidate[PERPI_DESIGN_UNKNOWNS + 1];
+    if (!read_exactly(in, id, sizeof *id)) {
+        return false;
+    }
+    if (study->design == NULL) {
+        return true;
+    }
+    const size_t count = (size_t)study->design->unknown_count + 1;
+    if (!read_exactly(in, candidate, count * sizeof *candidate)) {
+        return false;
+    }
+    *status = perpi_design_put(study, (*id - 1) / perpi_design_runs(study) + 1, candidate);
+    return *status == PERP_OK;
+}
+
 perp_status perp_study_serve(perp_study* study, int in, int out, const char* folder,
                              const perp_run_options* options)
 {
@@ -163,7 +183,7 @@ perp_status perp_study_serve(perp_study* study, int in, int out, const char* fol
         status = perp_runner_create(study->context, &w.runner);
     }
     int64_t id;
-    while (status == PERP_OK && read_exactly(in, &id, sizeof id)) {
+    while (status == PERP_OK && read_request(study, in, &id, &status)) {
         status = answer(&w, id);
     }
     perp_runner_destroy(w.runner);

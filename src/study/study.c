@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "study/design.h"
+
 const char* perp_study_name(const perp_study* study)
 {
     return study->name;
@@ -26,7 +28,7 @@ perp_scene* perp_study_scene(perp_study* study)
 
 int64_t perp_study_run_count(const perp_study* study)
 {
-    return study->run_count;
+    return study->design == NULL ? study->run_count : perpi_design_run_count(study);
 }
 
 int64_t perp_study_trials(const perp_study* study)
@@ -80,8 +82,14 @@ static double grid_value(const perp_vary* v, int64_t index)
 perp_vary_value perp_study_value(const perp_study* study, int64_t run, int32_t vary)
 {
     const perpi_vary* v = &study->vary[vary];
+    if (v->random == PERPI_VARY_SET) {
+        return perpi_design_value(study, run, vary);
+    }
+    if (study->design != NULL) { /* the same draws for every candidate and case */
+        run = (run - 1) % study->run_count + 1;
+    }
     const int64_t block = (run - 1) / study->trials;
-    if (v->random < 0) {
+    if (v->random == PERPI_VARY_AXIS) {
         const int64_t index = block / v->stride % v->info.count;
         return v->info.kind == PERP_VARY_VALUES
                    ? item_value(v, index)
@@ -114,7 +122,7 @@ perp_status perpi_study_set(perp_study* study, int64_t run)
             return status;
         }
     }
-    return PERP_OK;
+    return study->design != NULL ? perpi_design_set_step(study, run) : PERP_OK;
 }
 
 /* ---- names and identity -----------------------------------------------------------------------*/
@@ -144,6 +152,9 @@ char* perpi_study_identity(const perp_study* study)
     json_object_set_new(object, "method", json_string(methods[study->method]));
     json_object_set_new(object, "trials", json_integer(study->trials));
     json_object_set_new(object, "seed", json_integer((json_int_t)study->seed));
+    if (study->design != NULL) {
+        perpi_design_identity(study, object);
+    }
     char* text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(17));
     json_decref(object);
     return text;

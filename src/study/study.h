@@ -11,9 +11,16 @@
 typedef struct perpi_vary {
     perp_vary info;
     const json_t* item; /* of values and choice: an array of numbers and strings */
-    int32_t random;     /* index among the drawn ones; -1: an axis of the grid */
+    int32_t random;     /* index among the drawn ones, or one of the two below */
     int64_t stride;     /* of an axis: grid points between two of its values */
 } perpi_vary;
+
+enum {
+    PERPI_VARY_AXIS = -1, /* of the grid */
+    PERPI_VARY_SET = -2,  /* by the candidate or the case of a design */
+};
+
+typedef struct perpi_design perpi_design;
 
 struct perp_study {
     perp_context* context;
@@ -25,9 +32,11 @@ struct perp_study {
     char* name;
     perpi_vary* vary;
     int32_t vary_count;
+    size_t vary_room;
+    perpi_design* design; /* NULL: a sweep */
     perpi_sampling method;
     uint64_t seed;
-    int64_t trials, run_count;
+    int64_t trials, run_count; /* of a design: of one case, for one candidate */
     perp_study_keep keep;
     double limit_seconds; /* 0: none */
     int64_t limit_steps;
@@ -38,6 +47,9 @@ PERP_NODISCARD perp_status perpi_study_create(perp_context* context, const char*
                                               size_t length, const char* origin,
                                               const char* scene_text, const char* scene_path,
                                               perp_study** study);
+
+/* The scene once more, with its own values. */
+PERP_NODISCARD perp_status perpi_study_scene(const perp_study* study, perp_scene** scene);
 
 /* What makes two studies the same: vary, sample and limit as compact JSON. To be freed with free(). */
 char* perpi_study_identity(const perp_study* study);

@@ -100,6 +100,11 @@ perp_status perp_sweep_create(perp_context* context, perp_study* study, const pe
 {
     perp_sweep* s = NULL;
     perp_status status = check_def(context, def);
+    if (status == PERP_OK && study->design != NULL) {
+        status = perpi_fail(context, PERP_ERROR_INPUT,
+                            "%s: /unknown: a design: 'perp design' runs it, a sweep has none",
+                            study->origin);
+    }
     if (status == PERP_OK) {
         status = perpi_alloc(context, 1, sizeof *s, &s);
     }

@@ -45,6 +45,34 @@ perp_status perpi_writer_commit(perpi_writer* writer, double seconds)
     return PERP_ERROR_UNSUPPORTED;
 }
 
+perp_status perpi_writer_find(perpi_writer* writer, int64_t first, int64_t last,
+                              perp_status (*fn)(void* user, const perp_run_row* row,
+                                                const double* unknown),
+                              void* user)
+{
+    (void)writer, (void)first, (void)last, (void)fn, (void)user;
+    return PERP_ERROR_UNSUPPORTED;
+}
+
+perp_status perpi_writer_evaluation(perpi_writer* writer, const perp_evaluation* row)
+{
+    (void)writer, (void)row;
+    return PERP_ERROR_UNSUPPORTED;
+}
+
+perp_status perpi_writer_evaluations(perpi_writer* writer, int64_t* count)
+{
+    (void)writer, (void)count;
+    return PERP_ERROR_UNSUPPORTED;
+}
+
+perp_status perp_results_evaluations(perp_results* results,
+                                     bool (*fn)(void* user, const perp_evaluation* row), void* user)
+{
+    (void)results, (void)fn, (void)user;
+    return PERP_ERROR_UNSUPPORTED;
+}
+
 void perpi_writer_close(perpi_writer* writer)
 {
     (void)writer;

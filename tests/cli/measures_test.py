@@ -19,7 +19,10 @@ THROW = {
         "apex": {"first_time": "ball.velocity.y < 0"}, "push": {"integral": "contact.ground.ball.normal"},
         "gap": {"min": "distance.ground.ball"}, "slip": {"max": "contact.ground.ball.slip"},
         "mean": {"mean": "energy.kinetic"}, "lost": "ledger.change",
-        "worst": {"max": "certificate.dynamics"}},
+        "worst": {"max": "certificate.dynamics"},
+        "drift": {"mean": "ball.velocity.x", "over": "0.07/1", "every": 0.1},
+        "pushes": {"integral": "contact.ground.ball.normal", "over": 0.033},
+        "error": {"sum": "(ball.position.x - drift*t)^2 + pushes", "every": 0.1}},
     "stop": [{"name": "stopped", "when": "t > 1.2 and ball.position.x > 3"}],
 }
 

@@ -38,6 +38,12 @@ static uint32_t fold(uint64_t name)
     return (uint32_t)(name * 0x9E3779B97F4A7C15ULL >> 40);
 }
 
+uint32_t perpi_facet_number(perpi_facet_kind kind, int32_t one, int32_t other, int32_t again)
+{
+    const perpi_facet f = {.kind = kind, .one = one, .other = other};
+    return fold(name_of(&f, again));
+}
+
 /* Numbers the candidates: unique, and the same from step to step as long as their names are. */
 static void number_candidates(perpi_polyhedron_answer* a)
 {

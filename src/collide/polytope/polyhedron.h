@@ -176,6 +176,9 @@ PERP_NODISCARD perp_status perpi_polyhedron_search(const perpi_polyhedron* p,
                                                    perpi_polyhedron_answer* a);
 PERP_NODISCARD perp_status perpi_answer_add(perpi_polyhedron_answer* a, const perpi_facet* f,
                                             int32_t group, bool secondary);
+/* The feature number of a pair; again: how many members of groups with the same pair come before it. Members
+ * whose numbers coincide with others have the next free ones. */
+uint32_t perpi_facet_number(perpi_facet_kind kind, int32_t one, int32_t other, int32_t again);
 /* Pairs with a gap below that of the direction of least depth are discarded. */
 double perpi_meeting_least_gap(const perpi_meeting* m);
 /* Whether a pair is a row without a group. */

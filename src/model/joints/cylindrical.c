@@ -11,6 +11,17 @@ static void cylindrical_evaluate(const perpi_joint_at* at, perpi_joint_view* vie
     perpi_joint_coordinate(view, perpi_angle_row(at->z, perpi_joint_twist(at) + at->turn[0]));
 }
 
+static void cylindrical_differentiate(const perpi_joint_at* at, const perpi_joint_shift* by,
+                                      perpi_joint_change* change)
+{
+    perpi_joint_hold_change(change, perpi_carried_change(at, by, at->x));
+    perpi_joint_hold_change(change, perpi_carried_change(at, by, at->y));
+    perpi_joint_hold_axis_change(at, by, change);
+    perpi_joint_coordinate_change(change, perpi_carried_change(at, by, at->z));
+    perpi_joint_coordinate_change(change,
+                                  perpi_axis_change(at, by, perpi_joint_twist_change(at, by)));
+}
+
 const perpi_joint_ops perpi_joint_cylindrical = {
     .name = "cylindrical",
     .summary = "slides along an axis and turns about it",
@@ -19,4 +30,5 @@ const perpi_joint_ops perpi_joint_cylindrical = {
     .has_axis = {true, true},
     .free = PERPI_FREE_LINE,
     .evaluate = cylindrical_evaluate,
+    .differentiate = cylindrical_differentiate,
 };

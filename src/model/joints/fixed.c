@@ -7,6 +7,13 @@ static void fixed_evaluate(const perpi_joint_at* at, perpi_joint_view* view)
     perpi_joint_hold_orientation(at, view);
 }
 
+static void fixed_differentiate(const perpi_joint_at* at, const perpi_joint_shift* by,
+                                perpi_joint_change* change)
+{
+    perpi_joint_hold_point_change(at, by, change);
+    perpi_joint_hold_orientation_change(at, by, change);
+}
+
 const perpi_joint_ops perpi_joint_fixed = {
     .name = "fixed",
     .summary = "nothing moves",
@@ -14,4 +21,5 @@ const perpi_joint_ops perpi_joint_fixed = {
     .coordinates = 0,
     .has_axis = {false, false},
     .evaluate = fixed_evaluate,
+    .differentiate = fixed_differentiate,
 };

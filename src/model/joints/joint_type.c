@@ -18,6 +18,20 @@ bool perpi_joint_one_degree(perp_joint_type type)
     return types[type]->driven;
 }
 
+/* Between two dynamic bodies the rows act at a point between their two points, this part of the way from a to b; -1:
+ * each at its own. A particle has no lever arm: its own point. */
+static double shared_place(const perpi_joint_at* at)
+{
+    const perp_model* model = at->model;
+    bool both = true, particle[2] = {false, false};
+    for (int i = 0; i < 2; ++i) {
+        const int32_t body = at->joint->body[i];
+        both = both && body >= 0 && model->body[body].dofs > 0;
+        particle[i] = body >= 0 && model->body[body].particle;
+    }
+    return !both ? -1.0 : particle[0] ? 0.0 : particle[1] ? 1.0 : 0.5;
+}
+
 /* dir . d with both points at their poses; on_b: dir rotates with a, and the row acts at the point
  * of b. */
 perpi_row perpi_position_row(const perpi_joint_at* at, vec3 dir, bool on_b, double b)
@@ -48,19 +62,11 @@ static const vec3 AXIS[3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
  * error. */
 void perpi_joint_hold_point(const perpi_joint_at* at, perpi_joint_view* view)
 {
-    const perp_model* model = at->model;
-    const perpi_joint* joint = at->joint;
     const vec3 d = at->d;
-    bool both = true, particle[2] = {false, false};
-    for (int i = 0; i < 2; ++i) {
-        both = both && joint->body[i] >= 0 && model->body[joint->body[i]].dofs > 0;
-        particle[i] = joint->body[i] >= 0 && model->body[joint->body[i]].particle;
-    }
-    /* a particle has no lever arm: use its own point */
-    const double part = particle[0] ? 0.0 : particle[1] ? 1.0 : 0.5;
-    for (int i = 0; i < model->dimension; ++i) {
+    const double part = shared_place(at);
+    for (int i = 0; i < at->model->dimension; ++i) {
         perpi_row row = perpi_position_row(at, AXIS[i], false, v3_get(d, i));
-        if (both) {
+        if (part >= 0.0) {
             row.arm[0] = v3_madd(row.arm[0], part, d);
             row.arm[1] = v3_madd(row.arm[1], part - 1.0, d);
         }
@@ -107,4 +113,110 @@ double perpi_joint_twist(const perpi_joint_at* at)
 void perpi_joint_coordinate(perpi_joint_view* view, perpi_row row)
 {
     view->coordinate[view->coordinates++] = row;
+}
+
+/* ---- derivatives ------------------------------------------------------------------------------------*/
+
+perpi_row_change perpi_position_change(const perpi_joint_shift* by, vec3 dir, bool on_b, double b)
+{
+    return (perpi_row_change){.dir = dir,
+                              .arm = {v3_sub(on_b ? by->point[1] : by->point[0], by->centre[0]),
+                                      v3_sub(by->point[1], by->centre[1])},
+                              .b = b};
+}
+
+perpi_row_change perpi_carried_change(const perpi_joint_at* at, const perpi_joint_shift* by,
+                                      vec3 dir)
+{
+    const vec3 turned = v3_cross(by->turn[0], dir);
+    return perpi_position_change(by, turned, true, v3_dot(turned, at->d) + v3_dot(dir, by->d));
+}
+
+void perpi_joint_hold_change(perpi_joint_change* change, perpi_row_change row)
+{
+    change->row[change->rows++] = row;
+}
+
+void perpi_joint_coordinate_change(perpi_joint_change* change, perpi_row_change row)
+{
+    change->coordinate[change->coordinates++] = row;
+}
+
+void perpi_joint_hold_point_change(const perpi_joint_at* at, const perpi_joint_shift* by,
+                                   perpi_joint_change* change)
+{
+    const double part = shared_place(at);
+    for (int i = 0; i < at->model->dimension; ++i) {
+        perpi_row_change row = perpi_position_change(by, v3(0, 0, 0), false, v3_get(by->d, i));
+        if (part >= 0.0) {
+            row.arm[0] = v3_madd(row.arm[0], part, by->d);
+            row.arm[1] = v3_madd(row.arm[1], part - 1.0, by->d);
+        }
+        perpi_joint_hold_change(change, row);
+    }
+}
+
+/* J_l(r)^-1 x: exp(r + J_l(r)^-1 x) = exp(x) exp(r) to first order in x. */
+static vec3 turn_log_change(vec3 r, vec3 x)
+{
+    const double a = v3_norm(r);
+    const double half = 0.5 * a;
+    const double c = a < 1e-4 ? 1.0 / 12.0 + a * a / 720.0 : (1.0 - half / tan(half)) / (a * a);
+    const vec3 once = v3_cross(r, x);
+    return v3_madd(v3_madd(x, -0.5, once), c, v3_cross(r, once));
+}
+
+void perpi_joint_hold_orientation_change(const perpi_joint_at* at, const perpi_joint_shift* by,
+                                         perpi_joint_change* change)
+{
+    const perpi_joint_side* s = at->side;
+    if (at->planar) {
+        perpi_joint_hold_change(change, (perpi_row_change){.b = by->turn[1].z - by->turn[0].z});
+        return;
+    }
+    /* exp(turn_b) Q exp(-turn_a) = exp(turn_b - Q turn_a) Q to first order */
+    const quat Q = q4_mul(s[1].q, q4_conj(s[0].q));
+    const vec3 left = v3_sub(by->turn[1], q4_rotate(Q, by->turn[0]));
+    const vec3 turn = turn_log_change(q4_log(Q), left);
+    for (int i = 0; i < 3; ++i) {
+        perpi_joint_hold_change(change, (perpi_row_change){.b = v3_get(turn, i)});
+    }
+}
+
+void perpi_joint_hold_axis_change(const perpi_joint_at* at, const perpi_joint_shift* by,
+                                  perpi_joint_change* change)
+{
+    const perpi_joint_side* s = at->side;
+    const vec3 a = m3_column(s[0].F, 2), b = m3_column(s[1].F, 2);
+    const vec3 da = v3_cross(by->turn[0], a), db = v3_cross(by->turn[1], b);
+    const vec3 cross = v3_cross(a, b), dcross = v3_add(v3_cross(da, b), v3_cross(a, db));
+    const double sine = v3_norm(cross), cosine = v3_dot(a, b);
+    const double angle = atan2(sine, cosine);
+    const double scale = sine > 1e-8 ? angle / sine : 1.0;
+    /* d(angle / sine) by the cosine, of which d is -sine d(angle) */
+    const double slope = sine > 1e-4 ? (angle * cosine - sine) / (sine * sine * sine) : -1.0 / 3.0;
+    const double dscale = slope * (v3_dot(da, b) + v3_dot(a, db));
+    for (int i = 0; i < 2; ++i) {
+        const vec3 e = m3_column(s[0].F, i), de = v3_cross(by->turn[0], e);
+        const double along = v3_dot(e, cross);
+        perpi_joint_hold_change(
+            change,
+            (perpi_row_change){
+                .dir = de, .b = dscale * along + scale * (v3_dot(de, cross) + v3_dot(e, dcross))});
+    }
+}
+
+perpi_row_change perpi_axis_change(const perpi_joint_at* at, const perpi_joint_shift* by, double b)
+{
+    return (perpi_row_change){.dir = v3_cross(by->turn[0], at->z), .b = b};
+}
+
+double perpi_joint_twist_change(const perpi_joint_at* at, const perpi_joint_shift* by)
+{
+    const perpi_joint_side* s = at->side;
+    const quat r = q4_mul(q4_conj(s[0].q), s[1].q);
+    const vec3 x = m3_tmul(s[0].F, v3_sub(by->turn[1], by->turn[0])); /* r becomes (1, x/2) r */
+    const double dw = -0.5 * (x.x * r.x + x.y * r.y + x.z * r.z);
+    const double dz = 0.5 * (x.z * r.w + x.x * r.y - x.y * r.x);
+    return 2.0 * (r.w * dz - r.z * dw) / (r.w * r.w + r.z * r.z);
 }

@@ -47,6 +47,23 @@ typedef struct perpi_joint_at {
     double turn[2]; /* whole turns of its angles, in radians */
 } perpi_joint_at;
 
+/* A small displacement of the two sides: of the centres of mass and of the joint's points, and rotation vectors. */
+typedef struct perpi_joint_shift {
+    vec3 centre[2], point[2], turn[2];
+    vec3 d; /* of the point of b against that of a */
+} perpi_joint_shift;
+
+/* What it changes of a row, and of a joint's rows and coordinates. */
+typedef struct perpi_row_change {
+    vec3 dir, arm[2];
+    double b;
+} perpi_row_change;
+
+typedef struct perpi_joint_change {
+    int32_t rows, coordinates;
+    perpi_row_change row[6], coordinate[3];
+} perpi_joint_change;
+
 /* In which directions the point of b may move against the frame of a. */
 typedef enum perpi_joint_freedom {
     PERPI_FREE_NONE,
@@ -64,6 +81,9 @@ typedef struct perpi_joint_ops {
     bool points;              /* its rows read the points of the joint alone, not its frames */
     bool driven; /* one coordinate, which may have limits, friction, a motor, an effort */
     void (*evaluate)(const perpi_joint_at* at, perpi_joint_view* view);
+    /* The derivative of evaluate: rows and coordinates in the same order. */
+    void (*differentiate)(const perpi_joint_at* at, const perpi_joint_shift* by,
+                          perpi_joint_change* change);
 } perpi_joint_ops;
 
 const perpi_joint_ops* perpi_joint_ops_of(perp_joint_type type);
@@ -84,5 +104,24 @@ void perpi_joint_hold_orientation(const perpi_joint_at* at, perpi_joint_view* vi
 void perpi_joint_hold_axis(const perpi_joint_at* at, perpi_joint_view* view);
 /* Angle of b about z of a, in (-pi, pi]. */
 double perpi_joint_twist(const perpi_joint_at* at);
+
+/* ---- their derivatives ------------------------------------------------------------------------------*/
+
+/* A row that perpi_position_row made, with the change of its direction. */
+perpi_row_change perpi_position_change(const perpi_joint_shift* by, vec3 dir, bool on_b, double b);
+/* dir turns with a: the change of dir . d, and of such a row that acts at the point of b. */
+perpi_row_change perpi_carried_change(const perpi_joint_at* at, const perpi_joint_shift* by,
+                                      vec3 dir);
+void perpi_joint_hold_change(perpi_joint_change* change, perpi_row_change row);
+void perpi_joint_coordinate_change(perpi_joint_change* change, perpi_row_change row);
+void perpi_joint_hold_point_change(const perpi_joint_at* at, const perpi_joint_shift* by,
+                                   perpi_joint_change* change);
+void perpi_joint_hold_orientation_change(const perpi_joint_at* at, const perpi_joint_shift* by,
+                                         perpi_joint_change* change);
+void perpi_joint_hold_axis_change(const perpi_joint_at* at, const perpi_joint_shift* by,
+                                  perpi_joint_change* change);
+/* The axis z of a as the direction of an angle, whose change is b. */
+perpi_row_change perpi_axis_change(const perpi_joint_at* at, const perpi_joint_shift* by, double b);
+double perpi_joint_twist_change(const perpi_joint_at* at, const perpi_joint_shift* by);
 
 #endif

@@ -12,6 +12,17 @@ static void prismatic_evaluate(const perpi_joint_at* at, perpi_joint_view* view)
     perpi_joint_coordinate(view, perpi_position_row(at, at->z, true, travel));
 }
 
+static void prismatic_differentiate(const perpi_joint_at* at, const perpi_joint_shift* by,
+                                    perpi_joint_change* change)
+{
+    perpi_joint_hold_change(change, perpi_carried_change(at, by, at->x));
+    if (!at->planar) {
+        perpi_joint_hold_change(change, perpi_carried_change(at, by, at->y));
+    }
+    perpi_joint_hold_orientation_change(at, by, change);
+    perpi_joint_coordinate_change(change, perpi_carried_change(at, by, at->z));
+}
+
 const perpi_joint_ops perpi_joint_prismatic = {
     .name = "prismatic",
     .summary = "slides along an axis",
@@ -21,4 +32,5 @@ const perpi_joint_ops perpi_joint_prismatic = {
     .free = PERPI_FREE_LINE,
     .driven = true,
     .evaluate = prismatic_evaluate,
+    .differentiate = prismatic_differentiate,
 };

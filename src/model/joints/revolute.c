@@ -16,6 +16,20 @@ static void revolute_evaluate(const perpi_joint_at* at, perpi_joint_view* view)
     }
 }
 
+static void revolute_differentiate(const perpi_joint_at* at, const perpi_joint_shift* by,
+                                   perpi_joint_change* change)
+{
+    perpi_joint_hold_point_change(at, by, change);
+    if (at->planar) {
+        perpi_joint_coordinate_change(change,
+                                      (perpi_row_change){.b = by->turn[1].z - by->turn[0].z});
+    } else {
+        perpi_joint_hold_axis_change(at, by, change);
+        perpi_joint_coordinate_change(change,
+                                      perpi_axis_change(at, by, perpi_joint_twist_change(at, by)));
+    }
+}
+
 const perpi_joint_ops perpi_joint_revolute = {
     .name = "revolute",
     .summary = "turns about an axis",
@@ -24,4 +38,5 @@ const perpi_joint_ops perpi_joint_revolute = {
     .has_axis = {false, true},
     .driven = true,
     .evaluate = revolute_evaluate,
+    .differentiate = revolute_differentiate,
 };

@@ -13,6 +13,18 @@ static void rope_evaluate(const perpi_joint_at* at, perpi_joint_view* view)
     perpi_joint_coordinate(view, perpi_position_row(at, n, false, distance));
 }
 
+static void rope_differentiate(const perpi_joint_at* at, const perpi_joint_shift* by,
+                               perpi_joint_change* change)
+{
+    const double distance = v3_norm(at->d);
+    const bool apart = distance > 1e-12 * at->joint->length;
+    const vec3 n = apart ? v3_scale(1.0 / distance, at->d) : v3(1, 0, 0);
+    const double along = v3_dot(n, by->d);
+    const vec3 dn = apart ? v3_scale(1.0 / distance, v3_madd(by->d, -along, n)) : v3(0, 0, 0);
+    perpi_joint_hold_change(change, perpi_position_change(by, v3_neg(dn), false, -along));
+    perpi_joint_coordinate_change(change, perpi_position_change(by, dn, false, along));
+}
+
 const perpi_joint_ops perpi_joint_rope = {
     .name = "rope",
     .summary = "two points stay within a length of each other",
@@ -20,4 +32,5 @@ const perpi_joint_ops perpi_joint_rope = {
     .coordinates = 1,
     .has_axis = {false, false},
     .evaluate = rope_evaluate,
+    .differentiate = rope_differentiate,
 };

@@ -6,6 +6,12 @@ static void spherical_evaluate(const perpi_joint_at* at, perpi_joint_view* view)
     perpi_joint_hold_point(at, view);
 }
 
+static void spherical_differentiate(const perpi_joint_at* at, const perpi_joint_shift* by,
+                                    perpi_joint_change* change)
+{
+    perpi_joint_hold_point_change(at, by, change);
+}
+
 const perpi_joint_ops perpi_joint_spherical = {
     .name = "spherical",
     .summary = "turns about a point",
@@ -14,4 +20,5 @@ const perpi_joint_ops perpi_joint_spherical = {
     .has_axis = {false, false},
     .points = true,
     .evaluate = spherical_evaluate,
+    .differentiate = spherical_differentiate,
 };

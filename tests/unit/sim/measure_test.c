@@ -110,10 +110,103 @@ TEST(a_sample_that_is_not_a_number_is_not_hidden)
     scene_sim_close(&late);
 }
 
+/* p.position.x = 2 t, samples every 0.125. */
+TEST(a_sum_takes_the_values_at_its_interval)
+{
+    scene_sim s =
+        open_flight(", 'measures': {'even': {'sum': 'p.position.x', 'every': 0.25},"
+                    " 'odd': {'sum': 'p.position.x', 'every': 0.3},"
+                    " 'dense': {'sum': 'p.position.x', 'every': 0.0625},"
+                    " 'late': {'sum': '1', 'every': 1.5},"
+                    " 'nan': {'sum': '1 + 0*sqrt(0.5 - t)', 'every': 0.25},"
+                    " 'unseen': {'sum': '1 + 0*sqrt(0.0625 - abs(t - 0.5))', 'every': 0.5},"
+                    " 'step': {'sum': 'solver.contacts + 1', 'every': 'v/8'}}");
+    CHECK(isnan(value(&s, "even")));
+    run(&s);
+    CHECK(value(&s, "even") == 0.5 + 1.0 + 1.5 + 2.0);
+    CHECK(value(&s, "odd") == 0.75 + 1.25 + 2.0); /* at the first steps after 0.3, 0.6, 0.9 */
+    CHECK(value(&s, "dense") == 18.0);            /* every step passes two of its times */
+    CHECK(isnan(value(&s, "late")));              /* none came */
+    CHECK(isnan(value(&s, "nan")) && isnan(value(&s, "unseen")));
+    CHECK(value(&s, "step") == 4.0);
+    scene_sim_close(&s);
+}
+
+TEST(a_window_is_the_part_of_the_run_before_its_end)
+{
+    scene_sim s =
+        open_flight(", 'measures': {'mean': {'mean': 'p.position.x', 'over': 0.25},"
+                    " 'part': {'mean': 't', 'over': 0.2, 'every': 0.5},"
+                    " 'last': {'integral': 't', 'over': 0.1, 'every': 0.3},"
+                    " 'short': {'mean': 't', 'over': 0.01, 'every': 0.03},"
+                    " 'step': {'integral': 'solver.contacts + 2', 'over': 0.3, 'every': 0.4},"
+                    " 'late': {'mean': '1', 'over': 1.5}}");
+    CHECK(isnan(value(&s, "mean")));
+    run(&s);
+    CHECK(value(&s, "mean") == 1.75);                 /* [0.75, 1] */
+    CHECK_NEAR(value(&s, "part"), 0.9, 1e-15);        /* [0.8, 1], within a step */
+    CHECK_NEAR(value(&s, "last"), 0.1 * 0.85, 1e-15); /* [0.8, 0.9] */
+    CHECK_NEAR(value(&s, "short"), 0.985, 1e-14);     /* [0.98, 0.99], shorter than a step */
+    CHECK_NEAR(value(&s, "step"), 0.6, 1e-15);        /* [0.5, 0.8] */
+    CHECK(isnan(value(&s, "late")));
+    scene_sim_close(&s);
+}
+
+TEST(a_measure_may_use_those_before_it)
+{
+    scene_sim s = open_flight(
+        ", 'measures': {'x': 'p.position.x', 'speed': {'mean': 'p.velocity.x', 'over': 0.25},"
+        " 'most': {'max': 'x + speed'}, 'count': {'sum': 'speed', 'every': 0.25},"
+        " 'hit': {'first_time': 'x >= 1'}, 'after': {'min': 'x - hit'},"
+        " 'contacts': 'solver.contacts', 'none': {'max': 'contacts + 1'},"
+        " 'again': {'mean': 'speed', 'over': 0.25}},"
+        " 'stop': [{'name': 'enough', 'when': 'count > 5.9'}]");
+    run(&s);
+    CHECK_EQ_STR(perp_sim_outcome(s.sim), "enough");
+    CHECK(perp_sim_time(s.sim) == 0.75);
+    CHECK(value(&s, "x") == 1.5 && value(&s, "speed") == 2.0);
+    CHECK(value(&s, "most") == 3.5);      /* not sampled before the first window was complete */
+    CHECK(value(&s, "count") == 6.0);     /* each sum after the window that ends with it */
+    CHECK(value(&s, "after") == 1 - 0.5); /* from the hit on */
+    CHECK(value(&s, "none") == 1.0);
+    CHECK(value(&s, "again") == 2.0);
+    scene_sim_close(&s);
+}
+
+TEST(times_of_measures_are_checked)
+{
+    static const struct {
+        const char *measures, *message;
+    } bad[] = {
+        {"{'x': {'sum': 't'}}", "measures/x/every: must be > 0, got 0"},
+        {"{'x': {'sum': 't', 'every': -1}}", "measures/x/every: must be > 0, got -1"},
+        {"{'x': {'sum': 't', 'every': 1, 'over': 1}}", "measures/x/over: is for \"mean\""},
+        {"{'x': {'max': 't', 'every': 1}}", "measures/x/every: is for \"sum\""},
+        {"{'x': {'mean': 't', 'every': 1}}", "measures/x/every: is for \"sum\""},
+        {"{'x': {'mean': 't', 'over': -1}}", "measures/x/over: must be > 0, got -1"},
+        {"{'x': {'mean': 't', 'over': 1, 'every': 0.5}}", "measures/x/over: must be at most every"},
+        {"{'x': {'mean': 't', 'max': 't'}}", "/measures/x: must have one of"},
+        {"{'x': {'over': 1}}", "/measures/x: must have one of"},
+        {"{'x': 'y', 'y': 't'}", "no quantity or parameter 'y'"},
+        {"{'x': {'max': 'x'}}", "no quantity or parameter 'x'"},
+        {"{'speed': 't', 'x': 'sped'}", "did you mean 'speed'?"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; ++i) {
+        char rest[200];
+        (void)snprintf(rest, sizeof rest, ", 'measures': %s", bad[i].measures);
+        scene_sim s = open_flight(rest);
+        CHECK(s.sim == NULL);
+        CHECK_CONTAINS(s.error, bad[i].message);
+        scene_sim_close(&s);
+    }
+}
+
 static const char many[] =
     ", 'measures': {'a': {'max': 'p.position.y'}, 'b': {'integral': 'p.speed'},"
     " 'c': {'mean': 'energy.kinetic'}, 'd': {'first_time': 'p.velocity.y < -7'},"
-    " 'e': {'min': 'ledger.change'}, 'f': 'p.position.x', 'g': {'integral': 'solver.residual'}},"
+    " 'e': {'min': 'ledger.change'}, 'f': 'p.position.x', 'g': {'integral': 'solver.residual'},"
+    " 'h': {'mean': 'p.speed', 'over': 0.3, 'every': 0.35}, 'i': {'sum': 'h + e', 'every': 0.2},"
+    " 'j': {'integral': 'solver.residual + 1', 'over': 0.23}},"
     " 'stop': [{'name': 'low', 'when': 'p.position.y < -4'}]";
 
 static void check_same(const scene_sim* a, const perp_sim* b)
@@ -224,7 +317,7 @@ TEST(a_definition_in_c_is_checked_and_copied)
     perp_sim_def def = perp_sim_def_from_scene(s.scene);
     char name[] = "x", text[] = "p.position.x + k";
     perp_parameter k = {"k", 0.5};
-    perp_measure_def measure = {name, PERP_MEASURE_MAX, text};
+    perp_measure_def measure = {.name = name, .kind = PERP_MEASURE_MAX, .expression = text};
     perp_stop_def stop = {"end", "1"};
     perp_sim* sim = NULL;
     def.parameter = &k;
@@ -243,6 +336,16 @@ TEST(a_definition_in_c_is_checked_and_copied)
     CHECK_CONTAINS(perp_scene_text(scene),
                    "\"measures\": {\"x\": {\"max\": \"p.position.x + k\"}}");
     CHECK_CONTAINS(perp_scene_text(scene), "\"parameters\": {\"k\": 0.5}");
+    perp_scene_destroy(scene);
+    perp_sim_destroy(sim);
+    measure =
+        (perp_measure_def){"y", PERP_MEASURE_MEAN, "p.position.x", .every = 0.5, .over = 0.25};
+    CHECK_OK(perp_sim_create(s.context, perp_scene_model(s.scene), &def, &sim));
+    CHECK_OK(perp_scene_from_sim(s.context, sim, 1, &scene));
+    CHECK_CONTAINS(perp_scene_text(scene),
+                   "{\"y\": {\"mean\": \"p.position.x\", \"over\": 0.25, \"every\": 0.5}}");
+    measure.kind = PERP_MEASURE_MAX;
+    measure.every = measure.over = 0.0;
     perp_scene_destroy(scene);
     perp_sim_destroy(sim);
     sim = NULL;

@@ -1,0 +1,94 @@
+/* perp/gradient.h - derivatives of a measure of a run by parameters and by the start state.
+ *
+ *     perp_gradient_def def = perp_gradient_def_default();
+ *     def.measure = "distance"; def.parameter = names; def.parameter_count = 2;
+ *     perp_gradient* g;
+ *     perp_gradient_create(context, scene, &def, &g);  // runs the scene
+ *     perp_gradient_of(g, 0) ... perp_gradient_flags_of(g).flagged ...
+ *     perp_gradient_destroy(g);
+ *
+ * The derivative is that of the computed run, exact up to rounding: every step is differentiated at its solution, with
+ * its active set (which contacts are open, stick or slide, which bounds hold, which member of a group acts) and its
+ * features (vertex and face, edge and edge) as they are. Where a contact is at the border between two states the run
+ * has no derivative, only one-sided ones: such steps are flagged. Never read a gradient without its flags.
+ * docs/gradients.md says what is valid when.
+ *
+ * Stepper stewart-trinkle, fixed steps. What is not supported is refused with PERP_ERROR_UNSUPPORTED, by name.
+ */
+#ifndef PERP_GRADIENT_H
+#define PERP_GRADIENT_H
+
+#include "perp/sim.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct perp_scene perp_scene;
+
+typedef enum perp_gradient_mode {
+    PERP_GRADIENT_ADJOINT = 0, /* backwards: the cost hardly depends on the number of parameters */
+    PERP_GRADIENT_FORWARD, /* along with the run: one linear solve for each step and parameter */
+} perp_gradient_mode;
+
+typedef struct perp_gradient_def {
+    size_t struct_size;  /* set by ..._default(); 0: not known */
+    const char* measure; /* name of a measure of the scene */
+    const char* const*
+        parameter; /* names of parameters, or JSON pointers of numbers of the scene */
+    int32_t parameter_count;
+    perp_gradient_mode mode;
+    bool
+        checkpoints; /* adjoint: keep every sqrt(steps)-th state and repeat the steps between, instead of all */
+    double threshold; /* margins below this flag a step; default 1e-6 */
+} perp_gradient_def;
+PERP_API perp_gradient_def perp_gradient_def_default(void);
+
+/* Steps at which the derivative is not, or may not be, that of the run. */
+typedef struct perp_gradient_flags {
+    int64_t steps;   /* of the run */
+    int64_t flagged; /* of these, for one or more of the reasons below */
+    int64_t
+        weak; /* a contact, limit or bound is at the border of its state: derivatives are one-sided */
+    int64_t
+        undetermined; /* impulses are not unique (a box that slides on four corners), and derivatives depend on
+                           * the ones that the solver found */
+    int64_t
+        immaterial; /* of these two, not flagged: another state or other impulses give the same derivative */
+    int64_t choice;   /* a rule of the scheme changes its case there */
+    int64_t fallback; /* the step was solved with other laws than the scene's */
+    double
+        margin; /* the smallest distance from a change of state, relative; INFINITY: none can change */
+    double margin_time; /* the time at the start of that step */
+    double first_time;  /* of the first flagged step; NaN: none */
+} perp_gradient_flags;
+
+typedef struct perp_gradient perp_gradient;
+
+/* Runs the scene and differentiates its measure. The scene is built anew several times, and is as before at the end;
+ * simulations of it must have been destroyed, as before perp_scene_rebuild. */
+PERP_API PERP_NODISCARD perp_status perp_gradient_create(perp_context* context, perp_scene* scene,
+                                                         const perp_gradient_def* def,
+                                                         perp_gradient** gradient);
+PERP_API void perp_gradient_destroy(perp_gradient* gradient);
+
+/* The measure, and its derivative by a parameter. */
+PERP_API double perp_gradient_value(const perp_gradient* gradient);
+PERP_API double perp_gradient_of(const perp_gradient* gradient, int32_t parameter);
+PERP_API perp_gradient_flags perp_gradient_flags_of(const perp_gradient* gradient);
+/* Adjoint: derivatives by the start state of a body: displacement of the centre of mass (x, y, z), rotation vector in
+ * the world frame, velocity, angular velocity. Planar: x, y and rotations about z. NULL: computed forward. */
+PERP_API const double* perp_gradient_start(const perp_gradient* gradient, int32_t body);
+
+/* Central differences of whole runs, to check a gradient: for each parameter the step size, of a geometric
+ * sequence, at which the differences of two neighbouring sizes agree best. difference: parameter_count; spread: how far
+ * these two agree, relative; either may be NULL. */
+PERP_API PERP_NODISCARD perp_status perp_gradient_difference(perp_context* context,
+                                                             perp_scene* scene,
+                                                             const perp_gradient_def* def,
+                                                             double* difference, double* spread);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,633 @@
+/* src/sim/gradient.c - derivatives of a measure along a run, forward or by the adjoint.
+ *
+ * Method     docs/notation.md, "Derivatives of a step" and "Gradients along a run"
+ *
+ * A measure is a sum over samples (the states of the run) of weight times the change of its expression: at the end, at
+ * the largest or smallest sample, of the trapezoidal rule, or at the two samples between which a condition becomes
+ * true. Forward: displacements of the state by each parameter are carried from step to step. Adjoint: derivatives by
+ * the state are carried back; a step adds what its parameters change, by its multipliers. States come from a tape; with
+ * checkpoints the tape holds one segment of about sqrt(steps) steps, which is run again from a snapshot.
+ */
+#include "sim/gradient.h"
+
+#include <string.h>
+
+#include "sim/gradient_quantity.h"
+#include "sim/measure.h"
+#include "sim/tape.h"
+#include "step/linear_step.h"
+
+typedef struct gradient_run {
+    perp_sim* sim;
+    perp_context* context;
+    const perp_model* model;
+    const perpi_gradient_input* in;
+    perp_measure_kind kind;
+    const perpi_expr* expr;
+    const perp_quantity* quantity;
+    int32_t quantity_count;
+    perpi_tape tape;
+    perpi_linear_step* linear;
+    perpi_linear_size size;
+    double* time; /* per state of the run */
+    size_t time_capacity;
+    int64_t count;             /* states */
+    int64_t extreme, crossing; /* states at which the measure takes its value */
+    double* room;              /* of the vectors below */
+    double *y, *y_next, *other, *slot, *q, *v;
+    double* forward;   /* displacements, one after the other for each parameter */
+    double* parameter; /* of a step */
+    size_t parameter_capacity;
+    perpi_joint_input* joint;
+    double* gradient;
+    perp_gradient_flags* flags;
+    /* checkpoints */
+    unsigned char* snapshot;
+    size_t snapshot_capacity, snapshot_used;
+    size_t* snapshot_at; /* of each: where it begins, its size */
+    size_t snapshot_at_capacity;
+    int64_t stride, kept;
+} gradient_run;
+
+int32_t perpi_gradient_start_size(const perp_model* model)
+{
+    return perpi_linear_size_of(model).total;
+}
+
+/* ---- what is refused -----------------------------------------------------------------------------*/
+
+static perp_status refuse(const perp_sim* sim, const char* what)
+{
+    return perpi_fail(sim->context, PERP_ERROR_UNSUPPORTED, "gradient: %s", what);
+}
+
+perp_status perpi_gradient_check(perp_sim* sim, int32_t measure)
+{
+    const perp_model* model = sim->model;
+    if (strcmp(sim->stepper->name, "stewart-trinkle") != 0) {
+        return perpi_fail(sim->context, PERP_ERROR_UNSUPPORTED,
+                          "gradient: the stepper '%s' has no derivative; use stewart-trinkle",
+                          sim->stepper->name);
+    }
+    if (sim->adaptive) {
+        return refuse(sim, "adaptive steps have no derivative yet; give 'step' a fixed length");
+    }
+    if (model->bounces) {
+        return refuse(sim, "restitution with fixed steps has no derivative");
+    }
+    if (sim->correction.project != NULL) {
+        return refuse(sim, "joint_correction has no derivative; set it to false");
+    }
+    if (sim->work.settings.joint_middle) {
+        return refuse(sim, "joint_directions 'middle' has no derivative; use 'start'");
+    }
+    if (sim->user.on_step != NULL || sim->user.callback_count > 0) {
+        return refuse(sim, "steps that user code takes part in have no derivative");
+    }
+    if (sim->def.allow_overlap) {
+        return refuse(sim, "allow_overlap moves bodies at the start, which has no derivative");
+    }
+    for (size_t i = 0; i < model->body_count; ++i) {
+        if (model->body[i].motion.follows) {
+            return perpi_fail(
+                sim->context, PERP_ERROR_UNSUPPORTED,
+                "gradient: body '%s' follows its motion with limited speed, which has "
+                "no derivative",
+                model->body[i].name);
+        }
+    }
+    int32_t count;
+    const perp_quantity* quantity = perpi_measures_quantities(sim, &count);
+    bool of_step;
+    const perpi_expr* expr = perpi_measures_expr(sim, measure, &of_step);
+    for (int32_t i = 0; i < count; ++i) {
+        if (perpi_expr_has_slot(expr, i)) {
+            const perp_status status =
+                perpi_quantity_differentiable(sim->context, model, &quantity[i]);
+            if (status != PERP_OK) {
+                return status;
+            }
+        }
+    }
+    return PERP_OK;
+}
+
+/* ---- the run -------------------------------------------------------------------------------------*/
+
+static perp_status allocate_run(gradient_run* g)
+{
+    const perp_sim* sim = g->sim;
+    const size_t n = (size_t)g->size.total, q = (size_t)sim->work.q_size,
+                 v = (size_t)sim->work.v_size;
+    const size_t slots = (size_t)g->quantity_count + 1;
+    const size_t forward =
+        g->in->mode == PERP_GRADIENT_FORWARD ? ((size_t)g->in->parameter_count + 1) * n : 0;
+    perp_status status =
+        perpi_alloc(g->context, 3 * n + q + v + slots + forward, sizeof *g->room, &g->room);
+    if (status == PERP_OK) {
+        g->y = g->room;
+        g->y_next = g->y + n;
+        g->other = g->y_next + n;
+        g->q = g->other + n;
+        g->v = g->q + q;
+        g->slot = g->v + v;
+        g->forward = g->slot + slots;
+        status = perpi_alloc(g->context, g->model->joint_count + 1, sizeof *g->joint, &g->joint);
+    }
+    return status == PERP_OK ? perpi_linear_step_create(g->context, &g->linear) : status;
+}
+
+static void free_run(gradient_run* g)
+{
+    perpi_tape_free(&g->tape);
+    perpi_linear_step_destroy(g->linear);
+    void* const owned[] = {g->room, g->time, g->parameter, g->joint, g->snapshot, g->snapshot_at};
+    for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
+        perpi_free(g->context, owned[i]);
+    }
+}
+
+static perp_status take_snapshot(gradient_run* g)
+{
+    size_t size = 0;
+    perp_status status = perp_sim_save(g->sim, NULL, &size);
+    const size_t padded = (size + 15) / 16 * 16;
+    if (status == PERP_OK) {
+        status = perpi_grow(g->context, &g->snapshot, &g->snapshot_capacity,
+                            g->snapshot_used + padded, 1);
+    }
+    if (status == PERP_OK) {
+        status = perpi_grow(g->context, &g->snapshot_at, &g->snapshot_at_capacity,
+                            2 * ((size_t)g->kept + 1), sizeof *g->snapshot_at);
+    }
+    if (status == PERP_OK) {
+        g->snapshot_at[2 * g->kept] = g->snapshot_used;
+        g->snapshot_at[2 * g->kept + 1] = size;
+        g->kept += 1;
+        status = perp_sim_save(g->sim, g->snapshot + g->snapshot_used, &size);
+        g->snapshot_used += padded;
+    }
+    return status;
+}
+
+/* The state just reached: its time, and whether the measure took its value there. */
+static perp_status note_state(gradient_run* g, double* value)
+{
+    const perp_status status =
+        perpi_grow(g->context, &g->time, &g->time_capacity, (size_t)g->count + 1, sizeof *g->time);
+    if (status != PERP_OK) {
+        return status;
+    }
+    const double now = perp_sim_measure(g->sim, g->in->measure);
+    if (g->count == 0 || now != *value) {
+        g->extreme = g->count;
+        g->crossing = isnan(now) ? g->crossing : g->crossing < 0 ? g->count : g->crossing;
+    }
+    *value = now;
+    g->time[g->count++] = g->sim->state.time;
+    return PERP_OK;
+}
+
+/* Runs to the end; keeps all states, or snapshots of every stride-th. */
+static perp_status run_forward(gradient_run* g, double* value)
+{
+    perp_sim* sim = g->sim;
+    const bool all = !g->in->checkpoints;
+    const int64_t total = perp_sim_step_total(sim);
+    g->stride = 1;
+    while (g->stride * g->stride < total) {
+        ++g->stride;
+    }
+    perp_status status = all ? perpi_tape_reserve(&g->tape, (size_t)total + 1) : PERP_OK;
+    g->extreme = 0;
+    g->crossing = -1;
+    *value = NAN;
+    if (status == PERP_OK) {
+        status = note_state(g, value);
+    }
+    if (status == PERP_OK) {
+        status = all ? perpi_tape_push(&g->tape, sim) : take_snapshot(g);
+    }
+    while (status == PERP_OK && !perp_sim_finished(sim)) {
+        status = perp_sim_step(sim);
+        if (status == PERP_OK) {
+            status = note_state(g, value);
+        }
+        if (status == PERP_OK && all) {
+            status = perpi_tape_push(&g->tape, sim);
+        } else if (status == PERP_OK && (g->count - 1) % g->stride == 0) {
+            status = take_snapshot(g);
+        }
+    }
+    return status;
+}
+
+/* ---- samples -------------------------------------------------------------------------------------*/
+
+/* Weight of state k in the measure; of a condition that becomes true, of its margin. */
+static double weight_of(const gradient_run* g, int64_t k)
+{
+    const int64_t last = g->count - 1;
+    const double left = k > 0 ? g->time[k] - g->time[k - 1] : 0.0;
+    const double right = k < last ? g->time[k + 1] - g->time[k] : 0.0;
+    const double span = g->time[last] - g->time[0];
+    switch (g->kind) {
+    case PERP_MEASURE_MAX:
+    case PERP_MEASURE_MIN: return k == g->extreme ? 1.0 : 0.0;
+    case PERP_MEASURE_MEAN:
+        return span > 0.0 ? 0.5 * (left + right) / span : (k == last ? 1.0 : 0.0);
+    case PERP_MEASURE_INTEGRAL: return 0.5 * (left + right);
+    case PERP_MEASURE_FIRST_TIME:
+        return g->crossing > 0 && (k == g->crossing || k == g->crossing - 1) ? 1.0 : 0.0;
+    default: return k == last ? 1.0 : 0.0;
+    }
+}
+
+static perpi_view view_of(const gradient_run* g, size_t frame)
+{
+    const perpi_tape* t = &g->tape;
+    return (perpi_view){.model = g->model,
+                        .sim = g->sim,
+                        .q = perpi_tape_q(t, frame),
+                        .v = perpi_tape_v(t, frame),
+                        .memory = perpi_tape_s(t, frame),
+                        .joint = perpi_tape_joint(t, frame)};
+}
+
+static void read_slots(const gradient_run* g, const perpi_view* view)
+{
+    for (int32_t i = 0; i < g->quantity_count; ++i) {
+        if (perpi_expr_has_slot(g->expr, i)) {
+            g->slot[i] = perpi_quantity_at(view, &g->quantity[i]);
+        }
+    }
+}
+
+/* The margin of the condition at a state. */
+static double margin_at(const gradient_run* g, size_t frame, double t)
+{
+    double margin = NAN;
+    const perpi_view view = view_of(g, frame);
+    read_slots(g, &view);
+    (void)perpi_expr_margin(g->expr, t, g->slot, &margin);
+    return margin;
+}
+
+/* d (time of the crossing) / d (margin at state k): between the states the margin is linear in time. */
+static double crossing_weight(const gradient_run* g, int64_t k, double before, double after)
+{
+    const double span = g->time[g->crossing] - g->time[g->crossing - 1];
+    const double rise = after - before;
+    if (!(before <= 0.0) || !(rise > 0.0)) {
+        return 0.0; /* the time of a step, which is fixed */
+    }
+    return span * (k == g->crossing ? before : -after) / (rise * rise);
+}
+
+/* y += weight d expression / d state; of the parameters, what the expression itself has of them. */
+static void add_sample(gradient_run* g, int64_t k, size_t frame, double weight, double* y)
+{
+    const perpi_view view = view_of(g, frame);
+    const double t = g->time[k];
+    const bool condition = g->kind == PERP_MEASURE_FIRST_TIME;
+    read_slots(g, &view);
+    for (int32_t i = 0; i < g->quantity_count; ++i) {
+        double by = 0.0, margin;
+        if (!perpi_expr_has_slot(g->expr, i)) {
+            continue;
+        }
+        if (condition) {
+            (void)perpi_expr_margin_derivative(g->expr, t, g->slot, i, &margin, &by);
+        } else {
+            by = perpi_expr_slot_derivative(g->expr, t, g->slot, i);
+        }
+        if (by != 0.0) {
+            perpi_quantity_differentiate(&view, &g->quantity[i], weight * by, g->q, g->v, y);
+        }
+    }
+    for (int32_t i = 0; i < g->in->parameter_count; ++i) {
+        const perpi_gradient_parameter* p = &g->in->parameter[i];
+        for (int n = 0; n < PERPI_GRADIENT_MODELS && p->expr[0] != NULL; ++n) {
+            double value = 0.0;
+            if (condition) {
+                (void)perpi_expr_margin(p->expr[n], t, g->slot, &value);
+            } else {
+                value = perpi_expr_eval_names(p->expr[n], t, g->slot);
+            }
+            g->gradient[i] += weight * p->weight[n] * value;
+        }
+    }
+}
+
+/* The sample of state k, at `frame` of the tape, of which the neighbour that a crossing needs is there, too. */
+static void sample_state(gradient_run* g, int64_t k, size_t frame, double* y)
+{
+    double weight = weight_of(g, k);
+    if (weight != 0.0 && g->kind == PERP_MEASURE_FIRST_TIME) {
+        const bool after = k == g->crossing;
+        const size_t first = after ? frame - 1 : frame;
+        weight = crossing_weight(g, k, margin_at(g, first, g->time[g->crossing - 1]),
+                                 margin_at(g, first + 1, g->time[g->crossing]));
+    }
+    if (weight != 0.0) {
+        add_sample(g, k, frame, weight, y);
+    }
+}
+
+/* ---- one step ------------------------------------------------------------------------------------*/
+
+/* The step that led to `frame` of the tape. */
+static perpi_taken_step taken_step(gradient_run* g, size_t frame)
+{
+    const perpi_tape* t = &g->tape;
+    const size_t from = frame - 1;
+    for (int32_t i = 0; i < t->joint_count; ++i) {
+        const perp_joint_record* start = &perpi_tape_joint(t, from)[i];
+        const perp_joint_record* end = &perpi_tape_joint(t, frame)[i];
+        g->joint[i] = (perpi_joint_input){.turns = {start->turns[0], start->turns[1]},
+                                          .target = end->target,
+                                          .effort = end->applied,
+                                          .ease = 1.0};
+    }
+    return (perpi_taken_step){.in = {.model = g->model,
+                                     .t = t->frame[from].time,
+                                     .h = t->frame[frame].h,
+                                     .q = perpi_tape_q(t, from),
+                                     .v = perpi_tape_v(t, from),
+                                     .contact = perpi_tape_contact(t, frame),
+                                     .contact_count = t->frame[frame].contact_count,
+                                     .joint = g->joint,
+                                     .s = perpi_tape_s(t, from),
+                                     .q_end = perpi_tape_q(t, from),
+                                     .v_end = perpi_tape_v(t, from),
+                                     .settings = perpi_sim_step_settings(g->sim)},
+                              .s_end = perpi_tape_s(t, frame),
+                              .joint_end = perpi_tape_joint(t, frame),
+                              .v_solved = perpi_tape_v_solved(t, frame),
+                              .q_end = perpi_tape_q(t, frame),
+                              .v_end = perpi_tape_v(t, frame),
+                              .carries = g->sim->v_solved != NULL,
+                              .q_before = from > 0 ? perpi_tape_q(t, from - 1) : NULL,
+                              .contact_before = from > 0 ? perpi_tape_contact(t, from) : NULL,
+                              .contact_before_count = from > 0 ? t->frame[from].contact_count : 0,
+                              .h_before = t->frame[from].h};
+}
+
+static void count_flags(gradient_run* g, const perpi_tape_frame* frame, bool immaterial)
+{
+    perp_gradient_flags* f = g->flags;
+    const perpi_linear_report* report = perpi_linear_step_report(g->linear);
+    unsigned flags = report->flags | frame->flags;
+    const double start = frame->time - frame->h;
+    f->weak += (flags & PERPI_LINEAR_WEAK) != 0;
+    f->undetermined += (flags & PERPI_LINEAR_UNDETERMINED) != 0;
+    if (immaterial) {
+        f->immaterial += 1;
+        flags &= ~(PERPI_LINEAR_WEAK | PERPI_LINEAR_UNDETERMINED);
+    }
+    f->choice += (flags & PERPI_LINEAR_CHOICE) != 0;
+    f->fallback += (flags & PERPI_LINEAR_FALLBACK) != 0;
+    if (report->margin < f->margin) {
+        f->margin = report->margin;
+        f->margin_time = start;
+    }
+    if (flags != 0) {
+        f->flagged += 1;
+        f->first_time = !(start >= f->first_time) ? start : f->first_time;
+    }
+}
+
+/* d of what a parameter changes of the step, into g->parameter. */
+static perp_status vary_step(gradient_run* g, const perpi_gradient_parameter* p)
+{
+    const size_t size = (size_t)perpi_linear_step_parameter_size(g->linear);
+    memset(g->parameter, 0, size * sizeof *g->parameter);
+    perp_status status = PERP_OK;
+    for (int n = 0; n < PERPI_GRADIENT_MODELS && status == PERP_OK; ++n) {
+        status =
+            perpi_linear_step_vary(g->linear, p->model[n], p->geometry, p->weight[n], g->parameter);
+    }
+    return status;
+}
+
+static perp_status room_for_parameters(gradient_run* g)
+{
+    const size_t size = (size_t)perpi_linear_step_parameter_size(g->linear);
+    return perpi_grow(g->context, &g->parameter, &g->parameter_capacity, 2 * size,
+                      sizeof *g->parameter);
+}
+
+/* Relative: derivatives of both states of a weak step that differ by less are the same. */
+static const double SAME = 1e-8;
+
+static bool same_vector(const double* a, const double* b, int32_t n)
+{
+    double size = 0.0, off = 0.0;
+    for (int32_t i = 0; i < n; ++i) {
+        size = perpi_larger(size, fabs(a[i]));
+        off = perpi_larger(off, fabs(a[i] - b[i]));
+    }
+    return off <= SAME * size;
+}
+
+/* ---- backwards -----------------------------------------------------------------------------------*/
+
+/* What may leave the derivative as it is. */
+static const unsigned DOUBTS = PERPI_LINEAR_WEAK | PERPI_LINEAR_UNDETERMINED;
+
+static perp_status step_back(gradient_run* g, size_t frame)
+{
+    const perpi_taken_step step = taken_step(g, frame);
+    const perpi_linear_options options = {.transposed = true, .threshold = g->in->threshold};
+    bool doubtful = false;
+    perp_status status = perpi_linear_step_make(g->linear, &step, &options);
+    const unsigned doubts = perpi_linear_step_report(g->linear)->flags & DOUBTS;
+    if (status == PERP_OK && doubts != 0) {
+        /* does the derivative depend on the choice? */
+        perpi_linear_options other = options;
+        other.other = (doubts & PERPI_LINEAR_WEAK) != 0;
+        other.shifted = (doubts & PERPI_LINEAR_UNDETERMINED) != 0;
+        status = perpi_linear_step_make(g->linear, &step, &other);
+        doubtful = status != PERP_OK ||
+                   perpi_linear_step_adjoint(g->linear, g->y_next, g->other, NULL) != PERP_OK;
+        status = perpi_linear_step_make(g->linear, &step, &options);
+    }
+    if (status == PERP_OK) {
+        status = room_for_parameters(g);
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    const int32_t size = perpi_linear_step_parameter_size(g->linear);
+    double* multiplier = g->parameter + size;
+    status = perpi_linear_step_adjoint(g->linear, g->y_next, g->y, multiplier);
+    const bool immaterial = doubts != 0 && !doubtful && same_vector(g->y, g->other, g->size.total);
+    for (int32_t i = 0; status == PERP_OK && i < g->in->parameter_count; ++i) {
+        if (g->in->parameter[i].steps) {
+            status = vary_step(g, &g->in->parameter[i]);
+            double sum = 0.0;
+            for (int32_t k = 0; k < size; ++k) {
+                sum += g->parameter[k] * multiplier[k];
+            }
+            g->gradient[i] += sum;
+        }
+    }
+    if (status == PERP_OK) {
+        count_flags(g, &g->tape.frame[frame], immaterial);
+    }
+    return status;
+}
+
+/* The segment of states from first on, into the tape; with the one before it, if there is one. */
+static perp_status load_segment(gradient_run* g, int64_t segment)
+{
+    const int64_t from = segment > 0 ? segment - 1 : 0;
+    const size_t at = g->snapshot_at[2 * from];
+    perp_status status = perp_sim_restore(g->sim, g->snapshot + at, g->snapshot_at[2 * from + 1]);
+    g->tape.count = g->tape.contact_used = 0;
+    const int64_t begin = segment * g->stride - (segment > 0 ? 1 : 0);
+    const int64_t end =
+        (segment + 1) * g->stride < g->count - 1 ? (segment + 1) * g->stride : g->count - 1;
+    for (int64_t k = from * g->stride; status == PERP_OK; ++k) {
+        if (k >= begin) {
+            status = perpi_tape_push(&g->tape, g->sim);
+        }
+        if (k == end || status != PERP_OK) {
+            break;
+        }
+        status = perp_sim_step(g->sim);
+    }
+    return status;
+}
+
+static perp_status run_back(gradient_run* g)
+{
+    const int64_t last = g->count - 1;
+    const bool all = !g->in->checkpoints;
+    perp_status status = PERP_OK;
+    int64_t loaded = all ? 0 : -1; /* state at the begin of the tape */
+    memset(g->y, 0, (size_t)g->size.total * sizeof *g->y);
+    for (int64_t k = last; status == PERP_OK && k >= 0; --k) {
+        /* state k, the one before it, and for rolling contacts one more must be on the tape */
+        if (!all && (k == last || (k - 1 < loaded + (loaded > 0 ? 1 : 0) && loaded > 0))) {
+            const int64_t segment = k > 0 ? (k - 1) / g->stride : 0;
+            status = load_segment(g, segment);
+            loaded = segment * g->stride - (segment > 0 ? 1 : 0);
+        }
+        if (status != PERP_OK) {
+            break;
+        }
+        const size_t frame = (size_t)(k - loaded);
+        sample_state(g, k, frame, g->y);
+        if (k > 0) {
+            double* next = g->y_next;
+            g->y_next = g->y;
+            g->y = next;
+            status = step_back(g, frame);
+        }
+    }
+    return status;
+}
+
+/* ---- forwards ------------------------------------------------------------------------------------*/
+
+static double dot(int32_t n, const double* a, const double* b)
+{
+    double sum = 0.0;
+    for (int32_t i = 0; i < n; ++i) {
+        sum += a[i] * b[i];
+    }
+    return sum;
+}
+
+static void add_sample_forward(gradient_run* g, int64_t k)
+{
+    memset(g->y, 0, (size_t)g->size.total * sizeof *g->y);
+    sample_state(g, k, (size_t)k, g->y);
+    for (int32_t i = 0; i < g->in->parameter_count; ++i) {
+        g->gradient[i] += dot(g->size.total, g->y, g->forward + (size_t)i * (size_t)g->size.total);
+    }
+}
+
+static perp_status step_forward(gradient_run* g, size_t frame)
+{
+    const perpi_taken_step step = taken_step(g, frame);
+    const size_t n = (size_t)g->size.total;
+    const perpi_linear_options options = {.threshold = g->in->threshold};
+    perp_status status = perpi_linear_step_make(g->linear, &step, &options);
+    if (status == PERP_OK) {
+        status = room_for_parameters(g);
+    }
+    for (int32_t i = 0; status == PERP_OK && i < g->in->parameter_count; ++i) {
+        const perpi_gradient_parameter* p = &g->in->parameter[i];
+        double* x = g->forward + (size_t)i * n;
+        status = p->steps ? vary_step(g, p) : PERP_OK;
+        if (status == PERP_OK) {
+            status =
+                perpi_linear_step_forward(g->linear, x, p->steps ? g->parameter : NULL, g->other);
+            memcpy(x, g->other, n * sizeof *x);
+        }
+    }
+    if (status == PERP_OK) {
+        count_flags(g, &g->tape.frame[frame], false);
+    }
+    return status;
+}
+
+static perp_status run_forward_derivatives(gradient_run* g)
+{
+    const size_t n = (size_t)g->size.total;
+    perp_status status = PERP_OK;
+    for (int32_t i = 0; i < g->in->parameter_count; ++i) {
+        memcpy(g->forward + (size_t)i * n, g->in->parameter[i].start, n * sizeof(double));
+    }
+    for (int64_t k = 0; status == PERP_OK && k < g->count; ++k) {
+        if (k > 0) {
+            status = step_forward(g, (size_t)k);
+        }
+        if (status == PERP_OK) {
+            add_sample_forward(g, k);
+        }
+    }
+    return status;
+}
+
+/* ---- all -----------------------------------------------------------------------------------------*/
+
+perp_status perpi_gradient_run(perp_sim* sim, const perpi_gradient_input* in, double* value,
+                               double* gradient, double* start, perp_gradient_flags* flags)
+{
+    bool of_step;
+    gradient_run g = {.sim = sim,
+                      .context = sim->context,
+                      .model = sim->model,
+                      .in = in,
+                      .kind = sim->asked.measure[in->measure].kind,
+                      .expr = perpi_measures_expr(sim, in->measure, &of_step),
+                      .size = perpi_linear_size_of(sim->model),
+                      .gradient = gradient,
+                      .flags = flags};
+    g.quantity = perpi_measures_quantities(sim, &g.quantity_count);
+    const bool forward = in->mode == PERP_GRADIENT_FORWARD;
+    *flags = (perp_gradient_flags){.margin = INFINITY, .margin_time = NAN, .first_time = NAN};
+    for (int32_t i = 0; i < in->parameter_count; ++i) {
+        gradient[i] = 0.0;
+    }
+    perpi_tape_begin(&g.tape, sim);
+    perp_status status = allocate_run(&g);
+    if (status == PERP_OK) {
+        status = run_forward(&g, value);
+    }
+    flags->steps = g.count - 1;
+    if (status == PERP_OK) {
+        status = forward ? run_forward_derivatives(&g) : run_back(&g);
+    }
+    for (int32_t i = 0; status == PERP_OK && !forward && i < in->parameter_count; ++i) {
+        gradient[i] += dot(g.size.total, g.y, in->parameter[i].start);
+    }
+    if (status == PERP_OK && start != NULL) {
+        memcpy(start, g.y, (size_t)g.size.total * sizeof *start);
+    }
+    free_run(&g);
+    return status;
+}

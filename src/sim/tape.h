@@ -1,0 +1,59 @@
+/* src/sim/tape.h - the states of a run, one after the other, with the solutions of their steps. */
+#ifndef PERPI_SIM_TAPE_H
+#define PERPI_SIM_TAPE_H
+
+#include "sim/internal.h"
+
+typedef struct perpi_tape_frame {
+    double time, h; /* h: of the step that led there; 0 of the first and of impacts */
+    int64_t tick;
+    perp_step_kind kind;
+    unsigned flags; /* perpi_linear_flag: what the step itself reports */
+    size_t contact;
+    int32_t contact_count;
+} perpi_tape_frame;
+
+typedef struct perpi_tape {
+    perp_context* context;
+    int32_t q_size, v_size, s_size, joint_count;
+    perpi_tape_frame* frame;
+    double* number; /* a frame: q, v, s, v_solved */
+    perp_joint_record* joint;
+    perp_contact* contact;
+    size_t count, contact_used;
+    size_t frame_capacity, number_capacity, joint_capacity, contact_capacity;
+} perpi_tape;
+
+void perpi_tape_begin(perpi_tape* tape, const perp_sim* sim);
+void perpi_tape_free(perpi_tape* tape);
+/* Room for so many frames in total. */
+PERP_NODISCARD perp_status perpi_tape_reserve(perpi_tape* tape, size_t frames);
+/* Appends the present state of the simulation. */
+PERP_NODISCARD perp_status perpi_tape_push(perpi_tape* tape, const perp_sim* sim);
+
+static inline const double* perpi_tape_q(const perpi_tape* t, size_t i)
+{
+    return t->number + i * (size_t)(t->q_size + 2 * t->v_size + t->s_size);
+}
+static inline const double* perpi_tape_v(const perpi_tape* t, size_t i)
+{
+    return perpi_tape_q(t, i) + t->q_size;
+}
+static inline const double* perpi_tape_s(const perpi_tape* t, size_t i)
+{
+    return perpi_tape_v(t, i) + t->v_size;
+}
+static inline const double* perpi_tape_v_solved(const perpi_tape* t, size_t i)
+{
+    return perpi_tape_s(t, i) + t->s_size;
+}
+static inline const perp_joint_record* perpi_tape_joint(const perpi_tape* t, size_t i)
+{
+    return t->joint + i * (size_t)t->joint_count;
+}
+static inline const perp_contact* perpi_tape_contact(const perpi_tape* t, size_t i)
+{
+    return t->contact + t->frame[i].contact;
+}
+
+#endif

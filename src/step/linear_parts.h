@@ -1,0 +1,109 @@
+/* src/step/linear_parts.h - the parts of a linearised step (linear_step.h), shared by its files.
+ *
+ * linear_body.c   mass, spin, rotation and carried momentum of each body
+ * linear_system.c the matrix in the space of the bodies, and its solution
+ * linear_state.c  what the state at the start changes, and the state after the step
+ * linear_vary.c   what parameters change
+ */
+#ifndef PERPI_LINEAR_PARTS_H
+#define PERPI_LINEAR_PARTS_H
+
+#include "contact/derivative.h"
+#include "linalg/block_lu.h"
+#include "step/active_law.h"
+#include "step/linear_step.h"
+
+/* The part of a dynamic body, angular: 3 x 3 matrices. Of planar bodies [2][2] alone is used. */
+typedef struct perpi_linear_body {
+    int32_t body, block;
+    bool turns;   /* has angular velocities */
+    bool unround; /* its inertia depends on its orientation */
+    double mass;
+    mat3 I;                       /* world, at the start */
+    mat3 spin_turn;               /* d (angular part of k) by the rotation, torque apart */
+    mat3 spin_rate;               /* by the angular velocity at the start */
+    mat3 spin_torque;             /* by h torque */
+    mat3 M_turn;                  /* d (M w') by the rotation */
+    mat3 force_turn, torque_turn; /* h d (force, torque of wrenches) by the rotation */
+    mat3 turn_turn, turn_rate;    /* d (rotation after the step) by that before it, and by w' */
+    /* angular velocity of the state after the step: dw_s = carry_turn dphi' + carry dL,
+     * dL = L_turn dphi + I dw' + L_rate dw + L_torque h dtorque */
+    mat3 carry_turn, carry, L_turn, L_rate, L_torque;
+    double M_inverse[12]; /* linear 3, then angular 9 */
+} perpi_linear_body;
+
+struct perpi_linear_step {
+    perp_context* context;
+    perpi_formulation *f, *varied;
+    perpi_block_lu* lu;
+    perpi_taken_step step;
+    perpi_linear_options options;
+    perpi_linear_report report;
+    perpi_columns columns;
+    int32_t dofs, rows;
+    /* per dof and row */
+    double *v, *p, *u, *w, *size, *work;
+    size_t v_capacity, p_capacity, u_capacity, w_capacity, size_capacity, work_capacity;
+    perpi_law* law;
+    size_t law_capacity;
+    perpi_constraint_derivative* d; /* those that count */
+    int32_t* d_of;                  /* per constraint: its place in d; -1: none */
+    size_t d_capacity, d_of_capacity;
+    int32_t d_count;
+    perpi_constraint_derivative* force; /* of efforts of joints and explicit springs */
+    double* force_rate;                 /* 144 each: by velocities */
+    bool* force_spring;
+    size_t force_capacity, force_rate_capacity, force_spring_capacity;
+    int32_t force_count;
+    perpi_linear_body* body;
+    size_t body_capacity;
+    int32_t body_count;
+    /* pattern of K */
+    int32_t *start, *column, *fill;
+    size_t start_capacity, column_capacity, fill_capacity;
+    /* variation of parameters */
+    perp_contact* contact;
+    size_t contact_capacity;
+    perpi_frozen_contact* frozen;
+    size_t frozen_capacity;
+    double *q_next, *v_next, *s_next;
+    size_t q_next_capacity, v_next_capacity, s_next_capacity;
+    bool frozen_done;
+    perpi_solved solved;
+    perpi_pose* pose_before;
+    size_t pose_before_capacity;
+};
+
+/* linear_body.c */
+PERP_NODISCARD perp_status perpi_linear_bodies(perpi_linear_step* l);
+
+/* linear_system.c: fills K, or its transpose, and factors it. */
+PERP_NODISCARD perp_status perpi_linear_factor(perpi_linear_step* l);
+/* Forward: M v - J' p = a, A R v + B p = c. Transposed: M v + R' A' p = a, -J v + B' p = c. In: a, c; out: v, p. */
+void perpi_linear_solve(perpi_linear_step* l, double* a, double* c, int rounds);
+/* out = J v of one constraint, and out += J' x; law: with the rows R of its law. */
+void perpi_linear_speeds(const perpi_linear_step* l, int32_t constraint, bool law, const double* v,
+                         double* out);
+void perpi_linear_add_rows(const perpi_linear_step* l, int32_t constraint, bool law,
+                           const double* x, double* out);
+/* y = A x, or A' x. */
+void perpi_law_multiply(int32_t n, const double* A, bool transposed, const double* x, double* y);
+double perpi_linear_largest(const double* x, int32_t n);
+/* x <- M^-1 x of one block. */
+void perpi_linear_divide(const perpi_linear_step* l, int32_t block, double* x);
+enum { PERPI_LINEAR_REFINEMENTS = 8 };
+
+/* linear_state.c: r_v and r_u of a displacement of the state, and the transpose: y += by the multipliers. */
+void perpi_linear_residual(const perpi_linear_step* l, const double* dx, double* r_v, double* r_u);
+void perpi_linear_residual_adjoint(const perpi_linear_step* l, const double* m_v, const double* m_u,
+                                   double* y);
+/* The state after the step; transposed: y += of the state, m += of the velocities of the problem. */
+void perpi_linear_advance(const perpi_linear_step* l, const double* dx, const double* dv_problem,
+                          double* next);
+void perpi_linear_advance_adjoint(const perpi_linear_step* l, const double* y_next, double* y,
+                                  double* m);
+/* x: laid out as velocities. */
+void perpi_linear_add_place(const perpi_linear_step* l, double* x, int32_t body, vec3 add);
+void perpi_linear_add_turn(const perpi_linear_step* l, double* x, int32_t body, vec3 add);
+
+#endif

@@ -1,0 +1,501 @@
+/* src/step/linear_step.c - see linear_step.h. */
+#include "step/linear_step.h"
+
+#include <string.h>
+
+#include "step/force_rows.h"
+#include "step/linear_parts.h"
+#include "step/pack.h"
+
+perpi_linear_size perpi_linear_size_of(const perp_model* model)
+{
+    const int32_t n = perpi_v_stride(model) * (int32_t)model->body_count;
+    const int32_t c = (int32_t)model->controller_count;
+    return (perpi_linear_size){
+        .n = n, .q = 0, .v = n, .s = 2 * n, .before = 2 * n + c, .total = 3 * n + c};
+}
+
+perp_status perpi_linear_step_create(perp_context* context, perpi_linear_step** out)
+{
+    perpi_linear_step* l = NULL;
+    perp_status status = perpi_alloc(context, 1, sizeof *l, &l);
+    if (status != PERP_OK) {
+        return status;
+    }
+    l->context = context;
+    status = perpi_formulation_create(context, &l->f);
+    if (status == PERP_OK) {
+        status = perpi_formulation_create(context, &l->varied);
+    }
+    if (status == PERP_OK) {
+        status = perpi_block_lu_create(context, &l->lu);
+    }
+    if (status != PERP_OK) {
+        perpi_linear_step_destroy(l);
+        return status;
+    }
+    *out = l;
+    return PERP_OK;
+}
+
+void perpi_linear_step_destroy(perpi_linear_step* l)
+{
+    if (l == NULL) {
+        return;
+    }
+    void* const owned[] = {
+        l->v,          l->p,    l->u,       l->w,      l->size,       l->work,         l->law,
+        l->d,          l->d_of, l->force,   l->body,   l->force_rate, l->force_spring, l->start,
+        l->column,     l->fill, l->contact, l->frozen, l->q_next,     l->v_next,       l->s_next,
+        l->pose_before};
+    for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
+        perpi_free(l->context, owned[i]);
+    }
+    perpi_formulation_destroy(l->f);
+    perpi_formulation_destroy(l->varied);
+    perpi_block_lu_destroy(l->lu);
+    perpi_free(l->context, l);
+}
+
+const perpi_linear_report* perpi_linear_step_report(const perpi_linear_step* l)
+{
+    return &l->report;
+}
+
+/* ---- rows and laws -------------------------------------------------------------------------------*/
+
+static perp_status room_for_problem(perpi_linear_step* l)
+{
+    const size_t dofs = (size_t)l->dofs, rows = (size_t)l->rows;
+    perp_context* c = l->context;
+    struct {
+        double** array;
+        size_t* capacity;
+        size_t need;
+    } arrays[] = {
+        {&l->v, &l->v_capacity, dofs},       {&l->p, &l->p_capacity, rows},
+        {&l->u, &l->u_capacity, rows},       {&l->w, &l->w_capacity, rows},
+        {&l->size, &l->size_capacity, rows}, {&l->work, &l->work_capacity, 4 * (dofs + rows)}};
+    perp_status status = PERP_OK;
+    for (size_t i = 0; status == PERP_OK && i < sizeof arrays / sizeof arrays[0]; ++i) {
+        status = perpi_grow(c, arrays[i].array, arrays[i].capacity, arrays[i].need, sizeof(double));
+    }
+    if (status == PERP_OK) {
+        status =
+            perpi_grow(c, &l->law, &l->law_capacity, (size_t)l->f->constraints, sizeof *l->law);
+    }
+    if (status == PERP_OK) {
+        status =
+            perpi_grow(c, &l->d_of, &l->d_of_capacity, (size_t)l->f->constraints, sizeof *l->d_of);
+    }
+    return status;
+}
+
+/* x <- M^-1 x of one block. */
+void perpi_linear_divide(const perpi_linear_step* l, int32_t block, double* x)
+{
+    const perpi_formulation* f = l->f;
+    const int32_t n = f->dof[block + 1] - f->dof[block];
+    if (block >= l->body_count) { /* of a support: a block of one velocity */
+        const double* M = f->M + f->M_used - (f->problem.block_count - block);
+        x[0] /= M[0];
+        return;
+    }
+    const perpi_linear_body* b = &l->body[block];
+    const int32_t linear = l->step.in.model->dimension;
+    for (int32_t i = 0; i < linear; ++i) {
+        x[i] *= b->M_inverse[i];
+    }
+    if (n == 3 && linear == 2) {
+        x[2] *= b->M_inverse[11];
+    } else if (n == 6) {
+        mat3 inverse;
+        memcpy(inverse.m, b->M_inverse + 3, sizeof inverse.m);
+        v3_to(m3_mul(inverse, v3_from(x + 3)), x + 3);
+    }
+}
+
+/* u, w and the sizes of the terms, row by row. */
+static void evaluate_rows(perpi_linear_step* l)
+{
+    const perpi_formulation* f = l->f;
+    const perp_contact_problem* P = &f->problem;
+    for (int32_t i = 0; i < P->constraint_count; ++i) {
+        const perp_constraint* c = &P->constraint[i];
+        const double* J = P->J + c->jac;
+        for (int32_t r = 0; r < c->rows; ++r) {
+            const int32_t row = c->row + r;
+            const double soft = c->kind != PERP_CONSTRAINT_CONTACT && P->compliance != NULL
+                                    ? P->compliance[row] * l->p[row]
+                                    : 0.0;
+            l->u[row] = P->b[row] + soft;
+            l->size[row] = fabs(P->b[row]) + fabs(soft);
+            l->w[row] = 0.0;
+        }
+        for (int side = 0; side < 2; ++side) {
+            const int32_t block = c->block[side];
+            if (block < 0) {
+                continue;
+            }
+            const int32_t n = P->dof[block + 1] - P->dof[block];
+            const double* v = l->v + P->dof[block];
+            for (int32_t r = 0; r < c->rows; ++r, J += n) {
+                double x[6];
+                for (int32_t k = 0; k < n; ++k) {
+                    l->u[c->row + r] += J[k] * v[k];
+                    l->size[c->row + r] += fabs(J[k] * v[k]);
+                    x[k] = J[k];
+                }
+                perpi_linear_divide(l, block, x);
+                for (int32_t k = 0; k < n; ++k) {
+                    l->w[c->row + r] += J[k] * x[k];
+                }
+            }
+        }
+        for (int32_t r = 0; r < c->rows; ++r) {
+            l->w[c->row + r] = l->w[c->row + r] > 0.0 ? l->w[c->row + r] : 1.0;
+        }
+    }
+}
+
+static void choose_laws(perpi_linear_step* l)
+{
+    const perp_contact_problem* P = &l->f->problem;
+    const perpi_law_input in = {.problem = P,
+                                .p = l->p,
+                                .u = l->u,
+                                .w = l->w,
+                                .size = l->size,
+                                .threshold = l->options.threshold,
+                                .other = l->options.other};
+    for (int32_t i = 0; i < P->constraint_count; ++i) {
+        if (!perpi_law_choose(&in, i, &l->law[i])) {
+            l->report.flags |= PERPI_LINEAR_SINGULAR;
+        }
+    }
+    perpi_law_groups(&in, l->law);
+    for (int32_t i = 0; i < P->constraint_count; ++i) {
+        l->report.weak += l->law[i].weak;
+        if (!(l->law[i].margin >= l->report.margin)) {
+            l->report.margin = l->law[i].margin;
+            l->report.margin_constraint = i;
+        }
+    }
+    l->report.flags |= l->report.weak > 0 ? PERPI_LINEAR_WEAK : 0;
+}
+
+/* Constraints with an impulse or an active law. */
+static bool matters(const perpi_linear_step* l, int32_t i)
+{
+    const perp_constraint* c = &l->f->constraint[i];
+    bool any = l->law[i].acts;
+    for (int32_t r = 0; r < c->rows; ++r) {
+        any = any || l->p[c->row + r] != 0.0;
+    }
+    return any;
+}
+
+static perp_status add_derivative(perpi_linear_step* l, const perpi_solved* at, int32_t i)
+{
+    if (l->d_of[i] >= 0) {
+        return PERP_OK;
+    }
+    perp_status status =
+        perpi_grow(l->context, &l->d, &l->d_capacity, (size_t)l->d_count + 1, sizeof *l->d);
+    if (status == PERP_OK) {
+        status = perpi_constraint_differentiate(at, i, &l->d[l->d_count]);
+    }
+    if (status == PERP_OK) {
+        l->report.flags |= l->d[l->d_count].border ? PERPI_LINEAR_CHOICE : 0;
+        l->d_of[i] = l->d_count++;
+    }
+    return status;
+}
+
+static perp_status differentiate_rows(perpi_linear_step* l)
+{
+    const perp_model* model = l->step.in.model;
+    perp_status status = perpi_grow(l->context, &l->pose_before, &l->pose_before_capacity,
+                                    model->body_count, sizeof *l->pose_before);
+    if (status != PERP_OK) {
+        return status;
+    }
+    const bool rolls = l->step.in.settings->midway && l->step.q_before != NULL;
+    for (int32_t i = 0; rolls && i < (int32_t)model->body_count; ++i) {
+        l->pose_before[i] = perpi_state_pose(model, l->step.q_before, i);
+    }
+    l->solved = (perpi_solved){.in = &l->step.in,
+                               .f = l->f,
+                               .v = l->v,
+                               .p = l->p,
+                               .pose_before = l->pose_before,
+                               .contact_before = rolls ? l->step.contact_before : NULL,
+                               .contact_before_count = l->step.contact_before_count,
+                               .h_before = l->step.h_before,
+                               .threshold = l->options.threshold};
+    const perpi_solved at = l->solved;
+    l->d_count = 0;
+    for (int32_t i = 0; i < l->f->constraints; ++i) {
+        l->d_of[i] = -1;
+    }
+    for (int32_t i = 0; status == PERP_OK && i < l->f->constraints; ++i) {
+        if (matters(l, i)) {
+            status = add_derivative(l, &at, i);
+            if (status == PERP_OK && l->law[i].closing != i) {
+                status = add_derivative(l, &at, l->law[i].closing);
+            }
+        }
+    }
+    l->force_count = 0;
+    const size_t forces = model->joint_count + model->spring_count;
+    if (status == PERP_OK) {
+        status = perpi_grow(l->context, &l->force, &l->force_capacity, forces, sizeof *l->force);
+    }
+    if (status == PERP_OK) {
+        status = perpi_grow(l->context, &l->force_rate, &l->force_rate_capacity, 144 * forces,
+                            sizeof *l->force_rate);
+    }
+    if (status == PERP_OK) {
+        status = perpi_grow(l->context, &l->force_spring, &l->force_spring_capacity, forces,
+                            sizeof *l->force_spring);
+    }
+    for (int32_t i = 0; status == PERP_OK && i < (int32_t)model->joint_count; ++i) {
+        bool any = false;
+        status = perpi_effort_differentiate(&at, i, &l->force[l->force_count], &any);
+        if (any) {
+            l->force_spring[l->force_count++] = false;
+        }
+    }
+    for (int32_t i = 0; status == PERP_OK && i < (int32_t)model->spring_count; ++i) {
+        if (!model->spring[i].implicit) {
+            perpi_spring_differentiate(
+                &at, i, &l->force[l->force_count],
+                (double(*)[PERPI_PAIR_DOFS])(l->force_rate + 144 * (size_t)l->force_count));
+            l->force_spring[l->force_count++] = true;
+        }
+    }
+    return status;
+}
+
+/* ---- impulses that are not unique ------------------------------------------------------------------*/
+
+/* Relative to the regularisation: impulses of a random right-hand side that are larger belong to the null space. */
+static const double NULL_SPACE = 1e6;
+/* Part of the largest impulse by which impulses are shifted along the null space. */
+static const double SHIFT = 1e-2;
+
+static bool slides_somewhere(const perpi_linear_step* l)
+{
+    for (int32_t i = 0; i < l->f->constraints; ++i) {
+        if (l->law[i].slides) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* More contacts than a body needs leave the impulses undetermined: they can change without changing the motion. With
+ * sliding on a round cone the derivative depends on them. A fixed pseudo-random right-hand side shows such impulses,
+ * which then stand in l->work: they are as large as the regularisation is small. */
+static bool find_null_impulses(perpi_linear_step* l)
+{
+    const perp_contact_problem* P = &l->f->problem;
+    double *a = l->work + 3 * (l->dofs + l->rows), *c = a + l->dofs;
+    memset(a, 0, (size_t)l->dofs * sizeof *a);
+    memset(c, 0, (size_t)l->rows * sizeof *c);
+    uint32_t random = 12345u;
+    for (int32_t i = 0; i < P->constraint_count; ++i) {
+        const perp_constraint* x = &P->constraint[i];
+        for (int32_t r = 0; l->law[i].acts && r < x->rows; ++r) {
+            random = random * 1664525u + 1013904223u;
+            const double value = (double)(random >> 8) / 8388608.0 - 1.0;
+            c[x->row + r] = r == 0 || !l->law[i].slides ? l->w[x->row + r] * value : 0.0;
+        }
+    }
+    perpi_linear_solve(l, a, c, 1);
+    double most = 0.0;
+    for (int32_t i = 0; i < P->constraint_count; ++i) {
+        most = l->law[i].slides ? perpi_larger(most, fabs(c[P->constraint[i].row])) : most;
+    }
+    return most > NULL_SPACE;
+}
+
+static void shift_impulses(perpi_linear_step* l)
+{
+    const double* c = l->work + 3 * (l->dofs + l->rows) + l->dofs;
+    const double by =
+        SHIFT * perpi_linear_largest(l->p, l->rows) / perpi_linear_largest(c, l->rows);
+    for (int32_t i = 0; i < l->rows; ++i) {
+        l->p[i] += by * c[i];
+    }
+}
+
+perp_status perpi_linear_step_make(perpi_linear_step* l, const perpi_taken_step* step,
+                                   const perpi_linear_options* options)
+{
+    l->step = *step;
+    l->options = *options;
+    l->report = (perpi_linear_report){.margin = INFINITY, .margin_constraint = -1};
+    l->columns = perpi_pair_columns(step->in.model);
+    l->frozen_done = false;
+    perp_status status = perpi_formulate(l->f, &l->step.in);
+    if (status != PERP_OK) {
+        return status;
+    }
+    l->dofs = l->f->problem.dof_count;
+    l->rows = l->f->problem.row_count;
+    status = room_for_problem(l);
+    if (status != PERP_OK) {
+        return status;
+    }
+    const perpi_point point = {.v = step->v_solved,
+                               .contact = step->in.contact,
+                               .joint = step->joint_end,
+                               .memory = step->s_end,
+                               .v_start = step->in.v};
+    perpi_pack(l->f, step->in.model, &point, l->v, l->p);
+    status = perpi_linear_bodies(l);
+    if (status != PERP_OK) {
+        return status;
+    }
+    evaluate_rows(l);
+    choose_laws(l);
+    status = perpi_linear_factor(l);
+    if (status == PERP_OK && slides_somewhere(l) && find_null_impulses(l)) {
+        l->report.flags |= PERPI_LINEAR_UNDETERMINED;
+        if (options->shifted) {
+            l->options.transposed =
+                false; /* the null space of the system itself, not of its transpose */
+            status = perpi_linear_factor(l);
+            if (status == PERP_OK && find_null_impulses(l)) {
+                shift_impulses(l);
+            }
+            l->options.transposed = options->transposed;
+            choose_laws(l);
+            status = status == PERP_OK ? perpi_linear_factor(l) : status;
+        }
+    }
+    return status == PERP_OK ? differentiate_rows(l) : status;
+}
+
+/* ---- forward and adjoint -------------------------------------------------------------------------*/
+
+/* c = g - A r_u; the normal row of a law may be that of another constraint. */
+static void law_right_side(const perpi_linear_step* l, const double* r_u, double* c)
+{
+    for (int32_t i = 0; i < l->f->constraints; ++i) {
+        const perp_constraint* x = &l->f->constraint[i];
+        const perpi_law* law = &l->law[i];
+        double u[PERPI_LAW_ROWS], y[PERPI_LAW_ROWS];
+        memcpy(u, r_u + x->row, (size_t)x->rows * sizeof *u);
+        u[0] = r_u[l->f->constraint[law->closing].row];
+        perpi_law_multiply(x->rows, law->A, false, u, y);
+        for (int32_t r = 0; r < x->rows; ++r) {
+            c[x->row + r] -= y[r];
+        }
+    }
+}
+
+static perp_status check_solution(perpi_linear_step* l, const double* x, int32_t n)
+{
+    const double size = perpi_linear_largest(x, n);
+    if (!isfinite(size)) {
+        l->report.flags |= PERPI_LINEAR_SINGULAR;
+        return perpi_fail(l->context, PERP_ERROR_NUMERIC,
+                          "gradient: the equations of the active set have no solution at t = %.9g",
+                          l->step.in.t);
+    }
+    return PERP_OK;
+}
+
+/* Parts of the parameter vector: r_v, r_u, g, then the state after the step. */
+int32_t perpi_linear_step_parameter_size(const perpi_linear_step* l)
+{
+    return l->dofs + 2 * l->rows + perpi_linear_size_of(l->step.in.model).total;
+}
+
+perp_status perpi_linear_step_forward(perpi_linear_step* l, const double* dx,
+                                      const double* parameter, double* dx_next)
+{
+    PERP_ASSERT(!l->options.transposed);
+    const size_t dofs = (size_t)l->dofs, rows = (size_t)l->rows;
+    const perp_status status = perpi_grow(l->context, &l->work, &l->work_capacity,
+                                          3 * (dofs + rows) + dofs + 2 * rows, sizeof *l->work);
+    if (status != PERP_OK) {
+        return status;
+    }
+    double *r_v = l->work + 3 * (dofs + rows), *r_u = r_v + dofs, *c = r_u + rows;
+    memset(r_v, 0, (dofs + 2 * rows) * sizeof *r_v);
+    perpi_linear_residual(l, dx, r_v, r_u);
+    if (parameter != NULL) {
+        for (size_t i = 0; i < dofs; ++i) {
+            r_v[i] += parameter[i];
+        }
+        for (size_t i = 0; i < rows; ++i) {
+            r_u[i] += parameter[dofs + i];
+        }
+        for (int32_t i = 0; i < l->f->constraints; ++i) {
+            const perp_constraint* x = &l->f->constraint[i];
+            for (int32_t r = 0; r < x->rows; ++r) {
+                const double* g = parameter + dofs + rows;
+                c[x->row + r] = l->law[i].g[r] *
+                                (x->kind == PERP_CONSTRAINT_CONTACT ? g[x->row] : g[x->row + r]);
+            }
+        }
+    }
+    law_right_side(l, r_u, c);
+    perpi_linear_solve(l, r_v, c, PERPI_LINEAR_REFINEMENTS);
+    perpi_linear_advance(l, dx, r_v, dx_next);
+    if (parameter != NULL) {
+        const int32_t total = perpi_linear_size_of(l->step.in.model).total;
+        for (int32_t i = 0; i < total; ++i) {
+            dx_next[i] += parameter[dofs + 2 * rows + (size_t)i];
+        }
+    }
+    return check_solution(l, dx_next, perpi_linear_size_of(l->step.in.model).total);
+}
+
+perp_status perpi_linear_step_adjoint(perpi_linear_step* l, const double* y_next, double* y,
+                                      double* multiplier)
+{
+    PERP_ASSERT(l->options.transposed);
+    const size_t dofs = (size_t)l->dofs, rows = (size_t)l->rows;
+    const int32_t total = perpi_linear_size_of(l->step.in.model).total;
+    const perp_status status = perpi_grow(l->context, &l->work, &l->work_capacity,
+                                          3 * (dofs + rows) + dofs + 2 * rows, sizeof *l->work);
+    if (status != PERP_OK) {
+        return status;
+    }
+    double *m_v = l->work + 3 * (dofs + rows), *m_p = m_v + dofs, *m_u = m_p + rows;
+    memset(m_v, 0, (dofs + 2 * rows) * sizeof *m_v);
+    memset(y, 0, (size_t)total * sizeof *y);
+    perpi_linear_advance_adjoint(l, y_next, y, m_v);
+    perpi_linear_solve(l, m_v, m_p, PERPI_LINEAR_REFINEMENTS);
+    /* the law's right-hand side is g - A r_u */
+    for (int32_t i = 0; i < l->f->constraints; ++i) {
+        const perp_constraint* x = &l->f->constraint[i];
+        const perpi_law* law = &l->law[i];
+        double z[PERPI_LAW_ROWS];
+        perpi_law_multiply(x->rows, law->A, true, m_p + x->row, z);
+        m_u[l->f->constraint[law->closing].row] -= z[0];
+        for (int32_t r = 1; r < x->rows; ++r) {
+            m_u[x->row + r] -= z[r];
+        }
+    }
+    perpi_linear_residual_adjoint(l, m_v, m_u, y);
+    if (multiplier != NULL) {
+        double* g = multiplier + dofs + rows;
+        memcpy(multiplier, m_v, dofs * sizeof *m_v);
+        memcpy(multiplier + dofs, m_u, rows * sizeof *m_u);
+        memset(g, 0, rows * sizeof *g);
+        for (int32_t i = 0; i < l->f->constraints; ++i) {
+            const perp_constraint* x = &l->f->constraint[i];
+            for (int32_t r = 0; r < x->rows; ++r) {
+                g[x->kind == PERP_CONSTRAINT_CONTACT ? x->row : x->row + r] +=
+                    l->law[i].g[r] * m_p[x->row + r];
+            }
+        }
+        memcpy(g + rows, y_next, (size_t)total * sizeof *y_next);
+    }
+    return check_solution(l, y, total);
+}

@@ -1,0 +1,95 @@
+/* src/step/linear_step.h - the derivative of a step that was taken, from its solution.
+ *
+ * Method     docs/notation.md, "Derivatives of a step"
+ * Notation   x = (displacements of the poses, velocities, integrals of controllers, displacements of the poses of the
+ *            step before), laid out as perpi_linear_size says; v', p the solution of the step's problem
+ *
+ * With its active set frozen (open, sticking, sliding, at a bound, which member of a group acts) the laws of a step are
+ * equations, and their linear form is
+ *     M dv' - J' dp = r_v,     A (R dv' + r_u) + B dp = g
+ * with r_v, r_u, g what the start of the step and the parameters change at fixed (v', p). R = J, except where a
+ * member of a group pushes while another one closes. One factorisation in the space of the bodies,
+ *     K = M + J' D R,  D = B~^-1 A,  B~ = B with a small part added where a row is rigid,
+ * and iterative refinement with B itself. The adjoint has K', so that one factorisation serves one of the two.
+ */
+#ifndef PERPI_LINEAR_STEP_H
+#define PERPI_LINEAR_STEP_H
+
+#include "step/row_derivative.h"
+#include "step/step.h"
+
+/* What a step cannot be differentiated through exactly, or what makes its derivative one-sided. */
+typedef enum perpi_linear_flag {
+    PERPI_LINEAR_WEAK = 1,     /* a contact, limit or bound is at the border of its state */
+    PERPI_LINEAR_CHOICE = 2,   /* a rule of the scheme is at the border of its cases */
+    PERPI_LINEAR_FALLBACK = 4, /* the step was solved with other laws than the scene's */
+    PERPI_LINEAR_SINGULAR = 8, /* the linear system has no unique solution */
+    PERPI_LINEAR_UNDETERMINED =
+        16, /* impulses are not unique, and the derivative may depend on them */
+} perpi_linear_flag;
+
+/* A step in time that was taken. */
+typedef struct perpi_taken_step {
+    perpi_step_input in; /* its start; contacts with the impulses of its solution */
+    const double*
+        s_end; /* impulses of springs, supports and controllers, and the integrals after it */
+    const perp_joint_record* joint_end;
+    const double* v_solved;      /* flat: velocities that solved it */
+    const double *q_end, *v_end; /* flat: the state after it */
+    bool carries;                /* the state keeps angular momentum (momentum.h) */
+    /* The step before, for the slip of rolling contacts (rolling.c); NULL: there was none. */
+    const double* q_before;
+    const perp_contact* contact_before;
+    int32_t contact_before_count;
+    double h_before;
+} perpi_taken_step;
+
+typedef struct perpi_linear_report {
+    double margin;             /* the smallest distance from a change of state, relative */
+    int32_t margin_constraint; /* where */
+    int32_t weak;              /* constraints below the threshold */
+    unsigned flags;            /* perpi_linear_flag */
+} perpi_linear_report;
+
+typedef struct perpi_linear_step perpi_linear_step;
+PERP_NODISCARD perp_status perpi_linear_step_create(perp_context* context, perpi_linear_step** l);
+void perpi_linear_step_destroy(perpi_linear_step* l);
+
+/* Numbers of a displacement of the state, and where its parts begin. */
+typedef struct perpi_linear_size {
+    int32_t n; /* velocities: 6 (planar 3) a body, prescribed ones included */
+    int32_t q, v, s, before, total;
+} perpi_linear_size;
+perpi_linear_size perpi_linear_size_of(const perp_model* model);
+
+typedef struct perpi_linear_options {
+    bool transposed;  /* for the adjoint */
+    double threshold; /* of the margin */
+    bool other;       /* constraints below the threshold have their other state */
+    bool shifted;     /* other impulses, where they are not unique */
+} perpi_linear_options;
+
+/* Reads the solution, chooses the active set, differentiates the rows. The step must stay until the next call.
+ * PERP_ERROR_UNSUPPORTED: a contact without a derivative; the message names it. */
+PERP_NODISCARD perp_status perpi_linear_step_make(perpi_linear_step* l,
+                                                  const perpi_taken_step* step,
+                                                  const perpi_linear_options* options);
+const perpi_linear_report* perpi_linear_step_report(const perpi_linear_step* l);
+
+/* What a change of parameters alone changes of a step, at its state and its solution: the rows of the residual, and the
+ * state after it. Laid out as perpi_linear_step_parameter_size says. */
+int32_t perpi_linear_step_parameter_size(const perpi_linear_step* l);
+/* These numbers with another model of the same structure; weight times them is added to out. Differences over several
+ * models give derivatives. geometry: sizes or places of shapes differ. */
+PERP_NODISCARD perp_status perpi_linear_step_vary(perpi_linear_step* l, const perp_model* model,
+                                                  bool geometry, double weight, double* out);
+
+/* dx: at the start; parameter: NULL, or the change by a parameter as above; dx_next: after the step. */
+PERP_NODISCARD perp_status perpi_linear_step_forward(perpi_linear_step* l, const double* dx,
+                                                     const double* parameter, double* dx_next);
+/* y_next: derivatives of a number by the state after the step; y: by the state at its start. multiplier: NULL, or room
+ * for those of the changes by parameters: the derivative by a parameter is their product. */
+PERP_NODISCARD perp_status perpi_linear_step_adjoint(perpi_linear_step* l, const double* y_next,
+                                                     double* y, double* multiplier);
+
+#endif

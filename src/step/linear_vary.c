@@ -1,0 +1,250 @@
+/* src/step/linear_vary.c - what parameters change of a step: see linear_step.h. */
+#include <string.h>
+
+#include "step/force_rows.h"
+#include "step/linear_parts.h"
+#include "step/rolling.h"
+
+/* ---- parameters ----------------------------------------------------------------------------------*/
+
+/* The features of contacts that count, once for a step. */
+static perp_status freeze_contacts(perpi_linear_step* l)
+{
+    const perpi_step_input* in = &l->step.in;
+    const size_t n = (size_t)in->contact_count;
+    if (l->frozen_done) {
+        return PERP_OK;
+    }
+    perp_status status =
+        perpi_grow(l->context, &l->frozen, &l->frozen_capacity, n, sizeof *l->frozen);
+    if (status == PERP_OK) {
+        status = perpi_grow(l->context, &l->contact, &l->contact_capacity, n, sizeof *l->contact);
+    }
+    for (size_t i = 0; status == PERP_OK && i < n; ++i) {
+        if (l->d_of[i] >= 0) {
+            status = perpi_contact_freeze(in->model, l->f->pose, &in->contact[i], &l->frozen[i]);
+        }
+    }
+    l->frozen_done = status == PERP_OK;
+    return status;
+}
+
+/* The slip of a rolling contact in another model: it depends on the contact of the step before, too. */
+static perp_status vary_rolling(perpi_linear_step* l, const perp_model* model, bool geometry,
+                                perpi_rolling_case rolling, perp_contact* c)
+{
+    const perp_contact* own = perpi_rolling_before(&l->solved, c);
+    perp_contact before = *own;
+    if (geometry) {
+        perpi_frozen_contact frozen;
+        perpi_contact_geometry g;
+        perp_status status = perpi_contact_freeze(l->step.in.model, l->pose_before, own, &frozen);
+        if (status == PERP_OK) {
+            status = perpi_frozen_at(model, l->pose_before, &frozen, &g);
+        }
+        if (status != PERP_OK) {
+            return status;
+        }
+        before.gap = g.gap;
+        v3_to(g.point_a, before.point);
+        v3_to(g.normal, before.normal);
+    }
+    double drift[2];
+    perpi_rolling_drift(&(perpi_rolling_input){.model = model,
+                                               .pose = l->f->pose,
+                                               .v = l->step.in.v,
+                                               .h = l->step.in.h,
+                                               .h_before = l->step.h_before,
+                                               .contact = c,
+                                               .before = &before},
+                        rolling, drift);
+    c->drift[1] = drift[0];
+    c->drift[2] = l->step.in.model->dimension == 3 ? drift[1] : 0.0;
+    return PERP_OK;
+}
+
+/* A contact of the step in another model. */
+static perp_status vary_contact(perpi_linear_step* l, const perp_model* model, bool geometry,
+                                int32_t i)
+{
+    const perpi_step_input* in = &l->step.in;
+    perp_contact* c = &l->contact[i];
+    const int32_t shape[2] = {perpi_key_shape_a(c->key), perpi_key_shape_b(c->key)};
+    if (geometry) {
+        perpi_contact_geometry g;
+        const perp_status status = perpi_frozen_at(model, l->f->pose, &l->frozen[i], &g);
+        if (status != PERP_OK) {
+            return status;
+        }
+        const perpi_body *a = &model->body[c->body_a], *b = &model->body[c->body_b];
+        const bool particles = a->dofs > 0 && b->dofs > 0 && (a->particle || b->particle);
+        c->gap = g.gap;
+        v3_to(g.normal, c->normal);
+        v3_to(g.tangent, c->tangent);
+        v3_to(!particles    ? g.point_a
+              : a->particle ? l->f->pose[c->body_a].x
+                            : v3_madd(l->f->pose[c->body_b].x, -g.gap, g.normal),
+              c->point);
+    }
+    if (c->cone != PERP_CONE_NONE) {
+        c->mu = perpi_model_friction(model, shape[0], shape[1]);
+    }
+    if (l->d[l->d_of[i]].rolling != PERPI_ROLLING_NONE) {
+        return vary_rolling(l, model, geometry, l->d[l->d_of[i]].rolling, c);
+    }
+    if (perpi_contact_driven(model, c)) {
+        const vec3 t = v3_from(c->tangent), o = v3_cross(v3_from(c->normal), t);
+        vec3 relative = v3(0, 0, 0);
+        for (int side = 0; side < 2; ++side) {
+            const perpi_surface* surface = &model->surface[shape[side]];
+            const vec3 local = v3(perpi_value_at(&surface->velocity[0], in->t),
+                                  perpi_value_at(&surface->velocity[1], in->t),
+                                  perpi_value_at(&surface->velocity[2], in->t));
+            const vec3 world = m3_mul(l->f->pose[side == 0 ? c->body_a : c->body_b].R, local);
+            relative =
+                surface->moving ? v3_madd(relative, side == 0 ? -1.0 : 1.0, world) : relative;
+        }
+        c->drift[1] = v3_dot(t, relative);
+        c->drift[2] = v3_dot(o, relative);
+    }
+    return PERP_OK;
+}
+
+/* out += weight (k - M v' + J' p, J v' + b + c p, mu and bounds) of the formulation l->varied. */
+static void add_residual(const perpi_linear_step* l, double weight, double* out)
+{
+    const perpi_formulation* f = l->varied;
+    const perp_contact_problem* P = &f->problem;
+    double *r_v = out, *r_u = out + l->dofs, *g = r_u + l->rows;
+    const double* M = P->M;
+    for (int32_t b = 0; b < P->block_count; ++b) {
+        const int32_t first = P->dof[b], n = P->dof[b + 1] - first;
+        for (int32_t i = 0; i < n; ++i) {
+            double sum = P->k[first + i];
+            for (int32_t j = 0; j < n; ++j) {
+                sum -= M[i * n + j] * l->v[first + j];
+            }
+            r_v[first + i] += weight * sum;
+        }
+        M += n * n;
+    }
+    for (int32_t i = 0; i < P->constraint_count; ++i) {
+        if (l->d_of[i] < 0) {
+            continue;
+        }
+        const perp_constraint* c = &P->constraint[i];
+        const double* J = P->J + c->jac;
+        const bool contact = c->kind == PERP_CONSTRAINT_CONTACT;
+        for (int32_t r = 0; r < c->rows; ++r) {
+            const int32_t row = c->row + r;
+            const double soft =
+                contact || P->compliance == NULL ? 0.0 : P->compliance[row] * l->p[row];
+            r_u[row] += weight * (P->b[row] + soft);
+            if (l->law[i].bound[r] != 0) {
+                g[row] += weight * (l->law[i].bound[r] < 0 ? P->lower[row] : P->upper[row]);
+            }
+        }
+        g[c->row] += contact ? weight * c->mu : 0.0;
+        for (int side = 0; side < 2; ++side) {
+            const int32_t block = c->block[side];
+            const int32_t n = block >= 0 ? P->dof[block + 1] - P->dof[block] : 0;
+            for (int32_t r = 0; r < c->rows && n > 0; ++r, J += n) {
+                for (int32_t k = 0; k < n; ++k) {
+                    r_u[c->row + r] += weight * J[k] * l->v[P->dof[block] + k];
+                    r_v[P->dof[block] + k] += weight * J[k] * l->p[c->row + r];
+                }
+            }
+        }
+    }
+}
+
+/* out += weight (the state after the step, at the same v' and p). */
+static perp_status add_next_state(perpi_linear_step* l, const perpi_step_input* in, double weight,
+                                  double* out)
+{
+    const perp_model* model = in->model;
+    const perpi_linear_size at = perpi_linear_size_of(model);
+    const int32_t qn = perpi_q_stride(model), vn = perpi_v_stride(model);
+    const int32_t bodies = (int32_t)model->body_count, s = perpi_s_size(model);
+    perp_status status = perpi_grow(l->context, &l->q_next, &l->q_next_capacity,
+                                    (size_t)(qn * bodies), sizeof(double));
+    if (status == PERP_OK) {
+        status = perpi_grow(l->context, &l->v_next, &l->v_next_capacity, (size_t)(vn * bodies),
+                            sizeof(double));
+    }
+    if (status == PERP_OK) {
+        status =
+            perpi_grow(l->context, &l->s_next, &l->s_next_capacity, (size_t)s + 1, sizeof(double));
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    memcpy(l->q_next, in->q, (size_t)(qn * bodies) * sizeof *l->q_next);
+    memcpy(l->v_next, l->step.v_solved, (size_t)(vn * bodies) * sizeof *l->v_next);
+    status = perpi_advance(in, l->q_next, l->v_next);
+    if (status != PERP_OK) {
+        return status;
+    }
+    if (l->step.carries) {
+        perpi_momentum_carry(l->varied, model, in->v, l->q_next, l->v_next);
+    }
+    for (int32_t i = 0; i < bodies; ++i) {
+        for (int32_t k = 0; k < vn; ++k) {
+            out[at.v + vn * i + k] += weight * (l->v_next[vn * i + k] - l->step.v_end[vn * i + k]);
+        }
+        if (model->body[i].dofs > 0) {
+            continue; /* moved by v' alone */
+        }
+        const perpi_pose a = perpi_state_pose(model, l->step.q_end, i);
+        const perpi_pose b = perpi_state_pose(model, l->q_next, i);
+        const vec3 moved = v3_sub(b.x, a.x);
+        perpi_linear_add_place(l, out + at.q, i, v3_scale(weight, moved));
+        perpi_linear_add_turn(
+            l, out + at.q, i,
+            model->dimension == 2
+                ? v3(0, 0, weight * (l->q_next[3 * i + 2] - l->step.q_end[3 * i + 2]))
+                : v3_scale(weight, q4_log(q4_mul(b.q, q4_conj(a.q)))));
+    }
+    if (model->controller_count > 0) {
+        perpi_forces_remember(l->varied, model, in->h, l->v, l->p, in->s, l->s_next);
+        const int32_t first = s - (int32_t)model->controller_count;
+        for (int32_t i = 0; i < (int32_t)model->controller_count; ++i) {
+            out[at.s + i] += weight * l->s_next[first + i];
+        }
+    }
+    return PERP_OK;
+}
+
+perp_status perpi_linear_step_vary(perpi_linear_step* l, const perp_model* model, bool geometry,
+                                   double weight, double* out)
+{
+    perpi_step_input in = l->step.in;
+    perp_status status = freeze_contacts(l);
+    if (status != PERP_OK) {
+        return status;
+    }
+    if (in.contact_count > 0) {
+        memcpy(l->contact, in.contact, (size_t)in.contact_count * sizeof *l->contact);
+    }
+    for (int32_t i = 0; status == PERP_OK && i < in.contact_count; ++i) {
+        if (l->d_of[i] >= 0) {
+            status = vary_contact(l, model, geometry, i);
+        }
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    in.model = model;
+    in.contact = l->contact;
+    status = perpi_formulate(l->varied, &in);
+    if (status == PERP_OK &&
+        (l->varied->problem.dof_count != l->dofs || l->varied->problem.row_count != l->rows)) {
+        return perpi_fail(l->context, PERP_ERROR_UNSUPPORTED,
+                          "gradient: a parameter changes the rows of the step at t = %.9g", in.t);
+    }
+    if (status == PERP_OK) {
+        add_residual(l, weight, out);
+        status = add_next_state(l, &in, weight, out + l->dofs + 2 * l->rows);
+    }
+    return status;
+}

@@ -1,0 +1,102 @@
+/* src/study/design.h - the design part of a study: unknowns, cases, objective, constraints; the candidates so far.
+ *
+ * A candidate has a number (an evaluation: 1, 2, ...), and so many runs: each case with each draw. Run `id` belongs
+ * to evaluation (id - 1) / runs + 1, there to case r / draws + 1 and draw r % draws + 1 with r = (id - 1) % runs.
+ */
+#ifndef PERPI_DESIGN_H
+#define PERPI_DESIGN_H
+
+#include "base/expr.h"
+#include "study/read.h"
+#include "study/study.h"
+
+enum {
+    PERPI_DESIGN_UNKNOWNS = 200, /* at most, of any method */
+    PERPI_DESIGN_CONSTRAINTS = 100,
+};
+
+typedef enum perpi_combine {
+    PERPI_COMBINE_SUM,
+    PERPI_COMBINE_MAX,
+    PERPI_COMBINE_MEAN
+} perpi_combine;
+
+struct perpi_design {
+    perp_unknown* unknown; /* the first columns of the study */
+    int32_t unknown_count;
+    const json_t* cases; /* NULL: one case that sets nothing */
+    int32_t case_count;
+    perpi_combine combine; /* of the cases */
+    bool worst;            /* over the draws; else their mean */
+    perp_design_method asked, method;
+    int64_t evaluations;
+    double tolerance;
+    int32_t starts, population; /* 0: of the method's own choice */
+    perpi_expr* minimise;
+    const char* minimise_text;
+    perpi_expr* constraint[PERPI_DESIGN_CONSTRAINTS];
+    const char* constraint_text[PERPI_DESIGN_CONSTRAINTS];
+    int32_t constraint_count;
+    double* slot; /* measures, then columns, as expressions read them */
+    /* candidates: unknown_count numbers and the factor of the step, for each evaluation */
+    double* candidate;
+    size_t candidate_room;
+    int64_t candidate_count;
+};
+
+/* Reads the keys of a design, if "unknown" is there; a sweep that has others of them is refused. */
+PERP_NODISCARD perp_status perpi_design_read(perpi_reader* r, perp_study* s);
+/* With the scene: compiles objective and constraints, chooses the method. */
+PERP_NODISCARD perp_status perpi_design_bind(perpi_reader* r, perp_study* s);
+void perpi_design_destroy(perp_context* context, perpi_design* design);
+/* Adds what makes two designs the same. */
+void perpi_design_identity(const perp_study* study, json_t* object);
+
+/* Runs of one candidate. */
+int64_t perpi_design_runs(const perp_study* study);
+int64_t perpi_design_run_count(const perp_study* study);
+perp_vary_value perpi_design_value(const perp_study* study, int64_t run, int32_t vary);
+double perpi_design_step_factor(const perp_study* study, int64_t run);
+/* For a run with another step: sets the step in the scene. Such runs need a scene of their own: the step stays. */
+PERP_NODISCARD perp_status perpi_design_set_step(perp_study* study, int64_t run);
+/* Candidate of an evaluation >= 1: unknown_count + 1 numbers. */
+PERP_NODISCARD perp_status perpi_design_put(perp_study* study, int64_t evaluation,
+                                            const double* candidate);
+const double* perpi_design_candidate(const perp_study* study, int64_t evaluation);
+
+/* The objective of one run from its measures (NaN: none), and how far each constraint is violated (negative: it holds). */
+double perpi_design_cost(perp_study* study, int64_t run, const double* measure, double* violation);
+
+/* ---- methods ----------------------------------------------------------------------------------*/
+
+/* A search from z = 0 in coordinates in which first steps have the length 1. */
+typedef struct perpi_search {
+    int32_t n;
+    const double *low, *high; /* low <= 0 <= high */
+    double* step;             /* first steps, in (0, 1] */
+    double tolerance;         /* steps below it end the search */
+    int64_t budget;           /* calls of evaluate, candidates counted */
+    uint64_t seed;
+    uint32_t stream;    /* of random numbers: start and round */
+    int32_t population; /* 0: the usual one */
+    /* Values of count points. False: end the search. */
+    bool (*evaluate)(void* user, int32_t count, const double* z, double* value);
+    void* user;
+} perpi_search;
+
+typedef enum perpi_search_end {
+    PERPI_SEARCH_CONVERGED,
+    PERPI_SEARCH_BUDGET,
+    PERPI_SEARCH_STOPPED,
+    PERPI_SEARCH_MEMORY,
+    PERPI_SEARCH_FAILED, /* the method gave up; text says why */
+} perpi_search_end;
+
+bool perpi_nlopt_available(void);
+perpi_search_end perpi_search_nlopt(perp_design_method method, const perpi_search* search,
+                                    const char** text);
+perpi_search_end perpi_search_cma(perp_context* context, const perpi_search* search);
+/* The usual size of a population. */
+int32_t perpi_cma_population(int32_t n);
+
+#endif
