@@ -42,9 +42,6 @@ static perpi_joint_at place_joint(const perp_model* model, int32_t index, const 
                                   const int32_t turns[2])
 {
     const perpi_joint* joint = &model->joint[index];
-    if (joint->type == PERP_JOINT_GEAR) {
-        return perpi_gear_evaluate(model, index, q, turns);
-    }
     const perpi_joint_ops* ops = perpi_joint_ops_of(joint->type);
     perpi_joint_at at = {
         .model = model,
@@ -65,6 +62,9 @@ static perpi_joint_at place_joint(const perp_model* model, int32_t index, const 
 perpi_joint_view perpi_joint_evaluate(const perp_model* model, int32_t index, const double* q,
                                       const int32_t turns[2])
 {
+    if (model->joint[index].type == PERP_JOINT_GEAR) {
+        return perpi_gear_evaluate(model, index, q, turns);
+    }
     const perpi_joint_at at = place_joint(model, index, q, turns);
     perpi_joint_view view; /* rows are written when they are added */
     view.rows = view.coordinates = 0;
