@@ -79,6 +79,12 @@ def a_robot_is_a_scene():
     sim.run()
     assert abs(sim.joint("j1").coordinate) <= 0.51 and sim.joint("j1").rate != 0.5
     assert perp.load("r.urdf", floating=True).joints == ["j1"]
+    with open("r.xml", "w") as f:
+        f.write("""<mujoco><worldbody><body name="arm" pos="0 0 1"><joint name="j1" type="hinge" axis="0 1 0"/>
+          <geom type="capsule" size="0.05" fromto="0 0 0 0.5 0 0" mass="1"/></body></worldbody></mujoco>""")
+    sim = perp.Sim("r.xml", duration=0.5)
+    sim.run()
+    assert sim.joint("j1").coordinate > 0.1, sim.joint("j1").coordinate  # it falls about +y
 
 
 # ---- the same as the program ----
