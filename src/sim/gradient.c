@@ -96,6 +96,13 @@ perp_status perpi_gradient_check(perp_sim* sim, int32_t measure)
                 model->body[i].name);
         }
     }
+    for (size_t i = 0; i < model->joint_count; ++i) {
+        if (model->joint[i].type == PERP_JOINT_GEAR) {
+            return perpi_fail(sim->context, PERP_ERROR_UNSUPPORTED,
+                              "gradient: the gear '%s' has no derivative yet",
+                              model->joint[i].name);
+        }
+    }
     int32_t count;
     const perp_quantity* quantity = perpi_measures_quantities(sim, &count);
     bool of_step;
