@@ -469,6 +469,12 @@ class Sim(_core.Sim):
     def __copy__(self) -> "Sim":
         return self.clone()
 
+    def __deepcopy__(self, memo: Any) -> "Sim":
+        return self.clone()
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a simulation cannot be pickled: send its scene and save() instead")
+
     def restore_frame(self, recording: Any, frame: int = -1) -> None:
         """The state of a frame of a recording of the same scene, warm start included."""
         self._restore_frame(getattr(recording, "path", recording), frame)
