@@ -111,7 +111,7 @@ class Reader:
             x, along = (e[:3] + e[3:]) / 2, e[:3] - e[3:]
             R = z_matrix(along)
             half = np.linalg.norm(along) / 2
-            size = np.append(size[:1], half) if kind in ("capsule", "cylinder") else np.append(size, half)
+            size = np.append(size[:1], half) if kind in ("capsule", "cylinder") else np.append([size[0]] * 2, half)
         if kind == "sphere":
             V, I = 4 / 3 * math.pi * size[0] ** 3, np.full(3, 0.4 * size[0] ** 2)
         elif kind == "box":
