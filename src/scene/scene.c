@@ -1,6 +1,7 @@
 /* src/scene/scene.c - the scene as an object: text, tree, model, settings. */
 #include "perp/scene.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -8,8 +9,11 @@
 #include "scene/parameter.h"
 #include "scene/pointer.h"
 #include "scene/reader.h"
+#include "scene/expand.h"
+#include "scene/ignore_overlaps.h"
 #include "scene/mjcf.h"
 #include "scene/urdf.h"
+#include "scene/variant.h"
 #include "scene/write.h"
 #include "sim/measure.h"
 
@@ -38,6 +42,8 @@ struct perp_scene {
     bool embeds;       /* source has names of files */
     bool embed_next;   /* they must be read again, */
     bool embed_always; /* in every case, as the scale of one depends on parameters */
+    bool expanded;     /* root has other bodies than source (expand.h) */
+    int32_t depth;     /* of includes */
     bool* embed_used;  /* which parameters these are, of embed_count */
     int32_t embed_count;
 };
@@ -209,8 +215,8 @@ static perp_status write_text(perp_scene* scene)
     return dump_tree(scene, 17);
 }
 
-/* Reads the parts from root; those before them are replaced only then. */
-static perp_status build_parts(perp_scene* scene)
+/* Reads parts from root. */
+static perp_status read_root(perp_scene* scene, scene_parts* out)
 {
     perp_context* context = scene->context;
     scene_parts parts = {.record_every = 1};
@@ -228,6 +234,16 @@ static perp_status build_parts(perp_scene* scene)
         free_parts(context, &parts);
         return status;
     }
+    *out = parts;
+    return PERP_OK;
+}
+
+/* Reads the parts from root; those before them are replaced only then. */
+static perp_status build_parts(perp_scene* scene)
+{
+    perp_context* context = scene->context;
+    scene_parts parts;
+    PERPI_TRY(read_root(scene, &parts));
     for (int32_t i = 0; scene->embeds && i < parts.parameters.count && i < scene->embed_count;
          ++i) {
         parts.parameters.used[i] = parts.parameters.used[i] || scene->embed_used[i];
@@ -272,6 +288,76 @@ static bool has_files(const json_t* root)
     return false;
 }
 
+enum { INCLUDE_DEPTH = 8 };
+
+static perp_status load_included(const perp_scene* scene, const char* path, perp_scene** made);
+
+/* One entry of `include`. */
+static perp_status include_entry(const perp_scene* scene, perpi_reader* r, json_t* root,
+                                 const json_t* entry)
+{
+    const char* name = NULL;
+    char* path = NULL;
+    perp_scene* other = NULL;
+    if (!json_is_object(entry)) {
+        return perpi_reader_fail(r, PERP_ERROR_INPUT, "must be an object, got %s",
+                                 perpi_json_kind(entry));
+    }
+    PERPI_TRY(perpi_require(r, entry, "file"));
+    PERPI_TRY(perpi_read_string(r, entry, "file", &name));
+    PERPI_TRY(perpi_file_beside(scene->context, scene->origin, name, &path));
+    perp_status status = scene->depth < INCLUDE_DEPTH
+                             ? load_included(scene, path, &other)
+                             : perpi_reader_fail_key(r, "file", PERP_ERROR_INPUT,
+                                                     "included deeper than %d levels: does a scene "
+                                                     "include itself?",
+                                                     INCLUDE_DEPTH);
+    perpi_free(scene->context, path);
+    if (status == PERP_OK) {
+        json_t* tree = json_deep_copy(other->root);
+        status = tree != NULL ? perpi_expand_include(r, root, entry, tree)
+                              : perpi_reader_fail(r, PERP_ERROR_MEMORY, "out of memory");
+        json_t* parameters = json_object_get(tree, "parameters");
+        if (status == PERP_OK && parameters != NULL) { /* those of this scene take precedence */
+            json_t* own = json_object_get(root, "parameters");
+            const int failed = own != NULL ? json_object_update_missing(own, parameters)
+                                           : json_object_set(root, "parameters", parameters);
+            status =
+                failed == 0 ? PERP_OK : perpi_reader_fail(r, PERP_ERROR_MEMORY, "out of memory");
+        }
+        json_decref(tree);
+    }
+    perp_scene_destroy(other);
+    return status;
+}
+
+static perp_status expand_tree(const perp_scene* scene, perpi_reader* r, json_t* root)
+{
+    json_t* includes = json_incref(json_object_get(root, "include"));
+    perp_status status = PERP_OK;
+    if (json_object_get(root, "bodies") == NULL && includes != NULL) {
+        (void)json_object_set_new(root, "bodies", json_array());
+    }
+    status = perpi_expand_copies(r, root);
+    if (status == PERP_OK && includes != NULL) {
+        const size_t mark = perpi_reader_enter(r, "include");
+        status = perpi_read_array(r, includes);
+        for (size_t i = 0; status == PERP_OK && i < json_array_size(includes); ++i) {
+            const size_t item = perpi_reader_enter_item(r, i);
+            status = include_entry(scene, r, root, json_array_get(includes, i));
+            if (status == PERP_OK) {
+                perpi_reader_leave(r, item);
+            }
+        }
+        if (status == PERP_OK) {
+            perpi_reader_leave(r, mark);
+            (void)json_object_del(root, "include");
+        }
+    }
+    json_decref(includes);
+    return status == PERP_OK ? perpi_expand_configuration(r, root, root) : status;
+}
+
 /* Replaces root by a copy of source with the contents of its files. */
 static perp_status embed_files(perp_scene* scene)
 {
@@ -292,6 +378,9 @@ static perp_status embed_files(perp_scene* scene)
     }
     if (status == PERP_OK) {
         status = perpi_embed_meshes(&r, root);
+    }
+    if (status == PERP_OK && scene->expanded) {
+        status = expand_tree(scene, &r, root);
     }
     perpi_arena_free(&r.arena);
     scene->embed_always = false; /* unless the scale of a mesh is an expression */
@@ -325,7 +414,8 @@ static perp_status build_scene(perp_scene* scene, const perp_override* override,
     }
     PERPI_TRY(set_name(context, scene->origin, scene->source));
     PERPI_TRY(set_contact(context, scene->origin, scene->source));
-    scene->embeds = has_files(scene->source);
+    scene->expanded = perpi_expands(scene->source);
+    scene->embeds = scene->expanded || has_files(scene->source);
     if (scene->embeds) {
         PERPI_TRY(embed_files(scene));
     } else {
@@ -334,7 +424,8 @@ static perp_status build_scene(perp_scene* scene, const perp_override* override,
     PERPI_TRY(build_parts(scene));
     perpi_arena_free(&scene->arena); /* most scenes are never built again */
     perpi_arena_init(&scene->arena, context);
-    return write_text(scene);
+    scene->text_old = true; /* written when it is asked for */
+    return PERP_OK;
 }
 
 static perp_status new_scene(perp_context* context, const char* origin, perp_scene** scene)
@@ -352,21 +443,63 @@ static perp_status new_scene(perp_context* context, const char* origin, perp_sce
     return PERP_OK;
 }
 
-/* urdf: NULL for JSON. */
+/* Meshes whose convex hulls collide because they are nearly convex. */
+static perp_status notice_meshes(const perp_scene* s, perpi_notices* notices)
+{
+    const perp_model* model = s->parts.model;
+    double most = 0.0;
+    int32_t count = 0;
+    for (size_t i = 0; i < model->shape_count; ++i) {
+        const perpi_mesh* mesh = model->shape[i].mesh;
+        count += mesh != NULL && mesh->missing > 0.0 ? 1 : 0;
+        if (mesh != NULL && mesh->missing > most) {
+            most = mesh->missing;
+        }
+    }
+    return count == 0 ? PERP_OK
+                      : perpi_notice_add(notices,
+                                         "%d mesh%s nearly convex (off by at most %.2g of the "
+                                         "volume): the convex hull collides",
+                                         (int)count, count == 1 ? " is" : "es are", most);
+}
+
+/* Links of a robot that overlap at the start do not collide with each other. */
+static perp_status ignore_overlaps(perp_scene* s, perpi_notices* notices)
+{
+    bool any = false;
+    PERPI_TRY(perpi_ignore_overlaps(s->context, s->parts.model, s->source, s->root, notices, &any));
+    return any ? perp_scene_rebuild(s) : PERP_OK;
+}
+
+/* urdf: NULL for JSON. depth: of includes. */
 static perp_status create_scene(perp_context* context, const char* text, size_t length,
-                                const char* origin, const perp_urdf_options* urdf,
+                                const char* origin, const perp_urdf_options* urdf, int32_t depth,
                                 const perp_override* override, int32_t count, perp_scene** scene)
 {
     perp_scene* s = NULL;
     PERPI_TRY(new_scene(context, origin != NULL ? origin : "scene", &s));
-    perp_status status = urdf == NULL
-                             ? perpi_json_parse(context, text, length, s->origin, &s->source)
-                         : perpi_is_mjcf(text, length)
-                             ? perpi_mjcf_scene(context, text, length, s->origin, urdf, &s->source)
-                             : perpi_urdf_scene(context, text, length, s->origin, urdf, &s->source);
+    s->depth = depth;
+    perpi_arena arena;
+    perpi_arena_init(&arena, context);
+    perpi_notices notices = {.arena = &arena};
+    perp_status status =
+        urdf == NULL ? perpi_json_parse(context, text, length, s->origin, &s->source)
+        : perpi_is_mjcf(text, length)
+            ? perpi_mjcf_scene(context, text, length, s->origin, urdf, &notices, &s->source)
+            : perpi_urdf_scene(context, text, length, s->origin, urdf, &notices, &s->source);
     if (status == PERP_OK) {
         status = build_scene(s, override, count);
     }
+    if (status == PERP_OK) {
+        status = notice_meshes(s, &notices);
+    }
+    if (status == PERP_OK && urdf != NULL) {
+        status = ignore_overlaps(s, &notices);
+    }
+    if (status == PERP_OK) {
+        status = perpi_notices_report(context, s->origin, &notices, urdf != NULL && urdf->strict);
+    }
+    perpi_arena_free(&arena);
     if (status != PERP_OK) {
         perp_scene_destroy(s);
         return status;
@@ -379,7 +512,7 @@ perp_status perp_scene_parse(perp_context* context, const char* text, size_t len
                              const char* origin, const perp_override* override, int32_t count,
                              perp_scene** scene)
 {
-    return create_scene(context, text, length, origin, NULL, override, count, scene);
+    return create_scene(context, text, length, origin, NULL, 0, override, count, scene);
 }
 
 perp_status perpi_scene_from_model(perp_context* context, const perp_model* model,
@@ -416,7 +549,7 @@ perp_status perp_scene_parse_urdf(perp_context* context, const char* text, size_
                                   const char* origin, const perp_urdf_options* options,
                                   const perp_override* override, int32_t count, perp_scene** scene)
 {
-    return create_scene(context, text, length, origin, options, override, count, scene);
+    return create_scene(context, text, length, origin, options, 0, override, count, scene);
 }
 
 perp_status perp_scene_load_urdf(perp_context* context, const char* path,
@@ -437,6 +570,21 @@ bool perp_scene_is_robot(const char* path)
     const size_t length = strlen(path);
     return (length > 5 && strcmp(path + length - 5, ".urdf") == 0) ||
            (length > 4 && strcmp(path + length - 4, ".xml") == 0);
+}
+
+static perp_status load_included(const perp_scene* scene, const char* path, perp_scene** made)
+{
+    const perp_urdf_options options = perp_urdf_options_default();
+    const bool robot = perp_scene_is_robot(path);
+    char* text = NULL;
+    size_t length = 0;
+    PERPI_TRY(robot ? perpi_file_read(scene->context, path, PERPI_XML_SIZE_LIMIT, &text, &length)
+                    : perpi_json_read_file(scene->context, path, &text, &length));
+    const perp_status status =
+        create_scene(scene->context, text, length, path, robot ? &options : NULL, scene->depth + 1,
+                     NULL, 0, made);
+    perpi_free(scene->context, text);
+    return status;
 }
 
 perp_status perp_scene_load(perp_context* context, const char* path, const perp_override* override,
@@ -551,7 +699,7 @@ static perp_status set_place(perp_scene* scene, const char* name, json_t* value)
     bool of_file = false;
     PERPI_TRY(set_in_tree(scene, scene->source, name, value, &of_file));
     scene->embeds = scene->embeds || (of_file && has_files(scene->source));
-    scene->embed_next = scene->embed_next || (scene->embeds && of_file);
+    scene->embed_next = scene->embed_next || (scene->embeds && of_file) || scene->expanded;
     if (scene->root == scene->source || scene->embed_next) {
         return PERP_OK;
     }
@@ -590,4 +738,101 @@ perp_status perp_scene_rebuild(perp_scene* scene)
     PERPI_TRY(build_parts(scene));
     scene->text_old = true;
     return PERP_OK;
+}
+
+/* ---- variants --------------------------------------------------------------------------------------*/
+
+/* Puts a value at a place of both trees, or makes the tree with the contents of files again. old: what was in
+ * source. Places that root lacks are in files. */
+static perp_status exchange_value(perp_scene* scene, const char* name, json_t* value, json_t** old)
+{
+    bool of_file = false;
+    json_t* in_root = NULL;
+    PERPI_TRY(
+        perpi_json_place(scene->context, scene->origin, scene->source, name, value, old, &of_file));
+    if (scene->root == scene->source) {
+        return PERP_OK;
+    }
+    if (!scene->embed_always && !of_file &&
+        perpi_json_place(scene->context, scene->origin, scene->root, name, value, &in_root,
+                         &of_file) == PERP_OK) {
+        json_decref(in_root);
+        return PERP_OK;
+    }
+    return embed_files(scene);
+}
+
+/* The value at a JSON pointer; NULL: there is none. */
+static const json_t* json_at(const json_t* at, const char* name)
+{
+    char token[256];
+    while (at != NULL && name[0] == '/') {
+        size_t n = 0;
+        for (++name; *name != '\0' && *name != '/' && n + 1 < sizeof token; ++name) {
+            const bool escaped = name[0] == '~' && (name[1] == '0' || name[1] == '1');
+            token[n++] = !escaped ? *name : name[1] == '0' ? '~' : '/';
+            name += escaped ? 1 : 0;
+        }
+        token[n] = '\0';
+        const bool index = n > 0 && strspn(token, "0123456789") == n;
+        at = json_is_object(at) ? json_object_get(at, token)
+             : index            ? json_array_get(at, (size_t)strtoul(token, NULL, 10))
+                                : NULL;
+    }
+    return *name == '\0' ? at : NULL;
+}
+
+static perp_status no_number(perp_scene* scene, const char* name)
+{
+    return perpi_fail(scene->context, PERP_ERROR_INPUT,
+                      "%s: %.200s: must be a number of the scene, or the name of a parameter",
+                      scene->origin, name);
+}
+
+perp_status perpi_scene_number(perp_scene* scene, const char* name, double* value)
+{
+    const int32_t parameter = perp_scene_parameter_find(scene, name);
+    if (parameter >= 0) {
+        *value = perp_scene_parameter(scene, parameter).value;
+        return PERP_OK;
+    }
+    const json_t* place = json_at(scene->source, name);
+    if (!json_is_number(place)) {
+        return no_number(scene, name);
+    }
+    *value = json_number_value(place);
+    return PERP_OK;
+}
+
+perp_status perpi_scene_variant(perp_scene* scene, const char* name, double value,
+                                perp_model** model, perp_sim_def* numbers)
+{
+    json_t *old = NULL, *back = NULL, *number = json_real(value);
+    if (number == NULL) {
+        return perpi_fail(scene->context, PERP_ERROR_INPUT, "%s: %.200s: must be finite, got %g",
+                          scene->origin, name, value);
+    }
+    perp_status status = exchange_value(scene, name, number, &old);
+    json_decref(number);
+    scene_parts parts = {0};
+    if (status == PERP_OK) {
+        status = read_root(scene, &parts);
+    }
+    if (status == PERP_OK) {
+        *model = parts.model;
+        *numbers = parts.run;
+        parts.model = NULL;
+        free_parts(scene->context, &parts);
+    }
+    if (old != NULL) {
+        const perp_status restored = exchange_value(scene, name, old, &back);
+        json_decref(back);
+        json_decref(old);
+        if (status == PERP_OK && restored != PERP_OK) {
+            perp_model_destroy(*model);
+            *model = NULL;
+            status = restored;
+        }
+    }
+    return status;
 }
