@@ -131,3 +131,12 @@ double perpi_curve_at(const perpi_curve* c, double t, double* slope)
     default: *slope = rise / d; return c->x[from] + s * rise;
     }
 }
+
+bool perpi_curve_equal(const perpi_curve* a, const perpi_curve* b)
+{
+    bool same = a->kind == b->kind && a->count == b->count;
+    for (int32_t i = 0; same && i < a->count; ++i) {
+        same = a->t[i] == b->t[i] && a->x[i] == b->x[i];
+    }
+    return same;
+}

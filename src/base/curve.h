@@ -29,6 +29,8 @@ PERP_NODISCARD perp_status perpi_curve_create(perp_context* context, perpi_curve
                                               int32_t count, const double* point, int32_t stride,
                                               int32_t at, perpi_curve** curve);
 void perpi_curve_destroy(perp_context* context, perpi_curve* curve);
+/* Whether two curves have the same points and kind. */
+bool perpi_curve_equal(const perpi_curve* a, const perpi_curve* b);
 /* NaN in gives NaN out. slope: not NULL. */
 double perpi_curve_at(const perpi_curve* curve, double t, double* slope);
 

@@ -1,8 +1,8 @@
 /* src/scene/gradient.c - gradients by the parameters of a scene (perp/gradient.h).
  *
- * A parameter can enter any number of the scene. The scene is built at theta + k delta, k = -2, -1, 1, 2, and what a step
- * or the start has of these models is compared at a fixed state: central differences of fourth order, with errors near
- * 1e-12. The steps themselves, which is where errors would grow, are differentiated exactly (src/step/linear_step.c).
+ * A parameter can enter any number of the scene: sensitivity.h says which, and keeps the models at theta + k delta. What a
+ * step has of these models is compared at a fixed state: central differences of fourth order, with errors near
+ * 1e-12. The numbers of the start, and light ones, enter by their derivatives. The steps themselves, which is where errors would grow, are differentiated exactly (src/step/linear_step.c).
  */
 #include <jansson.h>
 #include <math.h>
@@ -12,20 +12,17 @@
 #include "base/context.h"
 #include "perp/gradient.h"
 #include "scene/pointer.h"
+#include "scene/sensitivity.h"
 #include "sim/gradient.h"
 #include "sim/measure.h"
 #include "sim/sim.h"
 #include "step/formulate.h"
 #include "step/linear_step.h"
 
-enum { MODELS = PERPI_GRADIENT_MODELS };
-static const double PLACE[MODELS] = {-2.0, -1.0, 1.0, 2.0};
-static const double WEIGHT[MODELS] = {1.0 / 12.0, -8.0 / 12.0, 8.0 / 12.0, -1.0 / 12.0};
-static const double DELTA = 1e-3; /* relative to the parameter; of 0, to 1 */
+enum { MODELS = PERPI_GRADIENT_MODELS, VARIED = PERPI_SENSITIVITY_MODELS };
 
 struct perp_gradient {
     perp_context* context;
-    int32_t parameter_count, dimension;
     double value;
     double* of;    /* parameter_count */
     double* start; /* NULL: forward */
@@ -79,10 +76,8 @@ static perp_status scene_at(perp_context* context, const perp_scene* scene, cons
     return perp_scene_parse(context, own, strlen(own), perp_scene_name(scene), &override, 1, out);
 }
 
-/* A parameter at its four values. */
+/* The measure with the parameters at their other values, if it has any. */
 typedef struct varied {
-    perp_scene* scene[MODELS];
-    double delta;
     double* start;
     perpi_expr* expr[MODELS];
 } varied;
@@ -90,130 +85,207 @@ typedef struct varied {
 static void free_varied(perp_context* context, varied* x)
 {
     for (int k = 0; k < MODELS; ++k) {
-        perp_scene_destroy(x->scene[k]);
         perpi_expr_destroy(context, x->expr[k]);
-        x->scene[k] = NULL;
-        x->expr[k] = NULL;
     }
     perpi_free(context, x->start);
 }
 
-/* Where the scene cannot be built (a mass of 0, an angle beyond its range) a smaller delta is tried. */
-static perp_status build_varied(perp_context* context, const perp_scene* scene, const char* name,
-                                varied* x)
+/* The measure's expression with other values of the parameters. The quantities of its slots must be those of the
+ * simulation: they are found in the same order. */
+static perp_status compile_with(perp_context* context, const perp_sim* sim, const perp_scene* scene,
+                                int32_t measure, bool* used, perpi_expr** out)
 {
-    double value = 0.0;
-    perp_status status = number_of(context, scene, name, &value);
+    const perp_sim_def def = perp_sim_def_from_scene(scene);
+    const perp_sim_def* own = perpi_sim_asked(sim);
+    perpi_measure_names names = {.context = context,
+                                 .model = perp_sim_model(sim),
+                                 .parameter = def.parameter,
+                                 .parameter_count = def.parameter_count,
+                                 .measure = own->measure,
+                                 .slot_base = own->measure_count};
+    perp_status status = PERP_OK;
+    for (int32_t i = 0; status == PERP_OK && i <= measure; ++i) {
+        bool of_step;
+        names.measure_count = i;
+        names.used = i == measure ? used : NULL;
+        perpi_expr_destroy(context, *out);
+        *out = NULL;
+        status = perpi_measure_compile(&names, own->measure[i].expression, out, &of_step);
+    }
+    perpi_free(context, names.quantity);
+    perpi_free(context, names.use);
+    return status;
+}
+
+/* Whether the measure's expression has parameters at all. */
+static perp_status uses_parameters(perp_context* context, const perp_sim* sim,
+                                   const perp_scene* scene, int32_t measure, bool* any)
+{
+    const int32_t count = perp_scene_parameter_count(scene);
+    bool* used = NULL;
+    perpi_expr* expr = NULL;
+    perp_status status = perpi_alloc(context, (size_t)count + 1, sizeof *used, &used);
+    if (status == PERP_OK) {
+        status = compile_with(context, sim, scene, measure, used, &expr);
+    }
+    *any = false;
+    for (int32_t i = 0; status == PERP_OK && i < count; ++i) {
+        *any = *any || used[i];
+    }
+    perpi_expr_destroy(context, expr);
+    perpi_free(context, used);
+    return status;
+}
+
+static perp_status compile_varied(perp_context* context, const perp_sim* sim,
+                                  const perp_scene* scene, int32_t measure,
+                                  const perpi_parameter_sensitivity* p, varied* x)
+{
+    /* where the models are: sensitivity.h */
+    static const double central[VARIED] = {-2.0, -1.0, 1.0, 2.0},
+                        aside[VARIED] = {1.0, 2.0, 3.0, 4.0};
+    const double* place = p->weight_here == 0.0 ? central : aside;
+    const double delta = p->weight_here > 0.0 ? -p->delta : p->delta;
+    perp_status status = PERP_OK;
+    for (int k = 0; status == PERP_OK && k < MODELS; ++k) {
+        perp_scene* other = NULL;
+        const double by = k < VARIED ? place[k] * delta : 0.0;
+        status = scene_at(context, scene, p->name, p->value + by, &other);
+        if (status == PERP_OK) {
+            status = compile_with(context, sim, other, measure, NULL, &x->expr[k]);
+        }
+        perp_scene_destroy(other);
+    }
+    return status;
+}
+
+/* Where a number of the start stands in the state; -1: it is none. */
+static int32_t start_place(const perp_model* model, const perpi_field* f)
+{
+    const perpi_linear_size at = perpi_linear_size_of(model);
+    const bool planar = model->dimension == 2;
+    const int32_t n = perpi_v_stride(model), first = n * f->index;
+    switch (f->kind) {
+    case PERPI_FIELD_START_POSITION: return planar && f->part == 2 ? -1 : at.q + first + f->part;
+    case PERPI_FIELD_START_ROTATION:
+        return planar ? (f->part == 2 ? at.q + first + 2 : -1) : at.q + first + 3 + f->part;
+    case PERPI_FIELD_START_VELOCITY:
+        if (planar) {
+            return f->part < 2 ? at.v + first + f->part : f->part == 5 ? at.v + first + 2 : -1;
+        }
+        return at.v + first + f->part;
+    default: return -1;
+    }
+}
+
+static bool is_start(const perpi_field* f)
+{
+    return f->kind == PERPI_FIELD_START_POSITION || f->kind == PERPI_FIELD_START_ROTATION ||
+           f->kind == PERPI_FIELD_START_VELOCITY;
+}
+
+static bool is_geometry(const perpi_field* f)
+{
+    return f->kind == PERPI_FIELD_BODY_OFFSET ||
+           (f->kind >= PERPI_FIELD_SHAPE_SIZE && f->kind <= PERPI_FIELD_SHAPE_VERTEX);
+}
+
+/* Whether a number needs no variation of the whole step: linear_step.h. */
+static bool is_light(const perp_model* model, const perpi_parameter_sensitivity* p,
+                     const perpi_field* f, perpi_light_number* out)
+{
+    *out = (perpi_light_number){.index = f->index, .part = f->part};
+    switch (f->kind) {
+    case PERPI_FIELD_BODY_MASS: out->kind = PERPI_LIGHT_MASS; return true;
+    case PERPI_FIELD_BODY_GRAVITY: out->kind = PERPI_LIGHT_GRAVITY; return true;
+    case PERPI_FIELD_BODY_DRAG: out->kind = PERPI_LIGHT_DRAG; return true;
+    case PERPI_FIELD_BODY_FRICTION: out->kind = PERPI_LIGHT_FRICTION_BODY; return true;
+    case PERPI_FIELD_SHAPE_FRICTION: out->kind = PERPI_LIGHT_FRICTION_SHAPE; return true;
+    case PERPI_FIELD_PAIR_FRICTION: out->kind = PERPI_LIGHT_FRICTION_PAIR; return true;
+    case PERPI_FIELD_BODY_INERTIA: {
+        bool round = true;
+        for (int k = 0; k < VARIED; ++k) {
+            round = round && (model->dimension == 2 || model->body[f->index].particle ||
+                              perpi_inertia_round(&p->model[k]->body[f->index]));
+        }
+        out->kind = PERPI_LIGHT_INERTIA;
+        return round && (model->dimension == 2 || perpi_inertia_round(&model->body[f->index]));
+    }
+    default: return false;
+    }
+}
+
+typedef struct light_list {
+    perpi_light_number* item;
+    int32_t count;
+    size_t capacity;
+} light_list;
+
+/* Sorts the numbers that a parameter changes: of the start, light ones, others. */
+static perp_status sort_fields(perp_context* context, const perp_model* model,
+                               const perpi_sensitivity* s, int32_t index, bool adaptive,
+                               light_list* light, perpi_gradient_parameter* out)
+{
+    const perpi_parameter_sensitivity* p = perpi_sensitivity_of(s, index);
+    const perpi_field* field = perpi_sensitivity_fields(s);
+    bool all_light = !adaptive;
+    perpi_light_number number;
+    for (int32_t i = 0; i < p->count; ++i) {
+        const perpi_field* f = &field[p->item[i].field];
+        out->geometry = out->geometry || is_geometry(f);
+        if (!is_start(f) && f->kind != PERPI_FIELD_GRAVITY) {
+            out->steps = true;
+            all_light = all_light && is_light(model, p, f, &number);
+        }
+    }
+    if (!out->steps || !all_light) {
+        return PERP_OK;
+    }
+    out->steps = false;
+    perp_status status = PERP_OK;
+    for (int32_t i = 0; status == PERP_OK && i < p->count; ++i) {
+        const perpi_field* f = &field[p->item[i].field];
+        if (is_start(f) || !is_light(model, p, f, &number)) {
+            continue;
+        }
+        /* of the nine entries of a round inertia one counts */
+        if (number.kind == PERPI_LIGHT_INERTIA && f->part != (model->dimension == 2 ? 8 : 0)) {
+            continue;
+        }
+        status = perpi_grow(context, &light->item, &light->capacity, (size_t)light->count + 1,
+                            sizeof *light->item);
+        if (status == PERP_OK) {
+            number.parameter = index;
+            number.value = p->item[i].value;
+            light->item[light->count++] = number;
+        }
+    }
+    return status;
+}
+
+static perp_status make_parameter(perp_context* context, const perp_model* model,
+                                  const perpi_sensitivity* s, int32_t index, bool adaptive,
+                                  light_list* light, varied* x, perpi_gradient_parameter* out)
+{
+    const perpi_linear_size at = perpi_linear_size_of(model);
+    const perpi_parameter_sensitivity* p = perpi_sensitivity_of(s, index);
+    const perpi_field* field = perpi_sensitivity_fields(s);
+    perp_status status = perpi_alloc(context, (size_t)at.total, sizeof *x->start, &x->start);
     if (status != PERP_OK) {
         return status;
     }
-    x->delta = DELTA * (value != 0.0 ? fabs(value) : 1.0);
-    for (int attempt = 0;; ++attempt) {
-        status = PERP_OK;
-        for (int k = 0; status == PERP_OK && k < MODELS; ++k) {
-            status = scene_at(context, scene, name, value + PLACE[k] * x->delta, &x->scene[k]);
-        }
-        if (status != PERP_ERROR_INPUT || attempt == 4) {
-            return status;
-        }
-        for (int k = 0; k < MODELS; ++k) {
-            perp_scene_destroy(x->scene[k]);
-            x->scene[k] = NULL;
-        }
-        x->delta *= 0.1;
-    }
-}
-
-static bool same_structure(const perp_model* a, const perp_model* b)
-{
-    return a->body_count == b->body_count && a->joint_count == b->joint_count &&
-           a->shape_count == b->shape_count && a->spring_count == b->spring_count &&
-           a->spring_rows == b->spring_rows && a->controller_count == b->controller_count &&
-           a->support_points == b->support_points && a->wrench_count == b->wrench_count &&
-           a->pair_count == b->pair_count;
-}
-
-/* d start state / d theta. */
-static perp_status differentiate_start(perp_context* context, const perp_model* model, varied* x)
-{
-    const perpi_linear_size at = perpi_linear_size_of(model);
-    const int32_t n = perpi_v_stride(model);
-    const perp_status status = perpi_alloc(context, (size_t)at.total, sizeof *x->start, &x->start);
-    for (int k = 0; status == PERP_OK && k < MODELS; ++k) {
-        const perp_model* other = perp_scene_model(x->scene[k]);
-        const double w = WEIGHT[k] / x->delta;
-        for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
-            const perpi_body *a = &model->body[i], *b = &other->body[i];
-            const vec3 moved = v3_sub(b->pose.x, a->pose.x);
-            const vec3 turn = n == 3 ? v3(0, 0, b->angle - a->angle)
-                                     : q4_log(q4_mul(b->pose.q, q4_conj(a->pose.q)));
-            const vec3 v = v3_sub(b->v, a->v), rate = v3_sub(b->w, a->w);
-            for (int32_t j = 0; j < n; ++j) {
-                const int32_t angular = n == 3 ? 2 : j - 3;
-                const bool linear = j < model->dimension;
-                x->start[at.q + n * i + j] +=
-                    w * (linear ? v3_get(moved, j) : v3_get(turn, angular));
-                x->start[at.v + n * i + j] += w * (linear ? v3_get(v, j) : v3_get(rate, angular));
-            }
+    *out = (perpi_gradient_parameter){.start = x->start};
+    for (int32_t i = 0; i < p->count; ++i) {
+        const int32_t place = start_place(model, &field[p->item[i].field]);
+        if (place >= 0) {
+            x->start[place] += p->item[i].value;
         }
     }
-    return status;
-}
-
-/* The measure's expression with the parameters at the other values, if it has any. The quantities of its slots must be
- * those of the simulation: they are found in the same order. */
-static perp_status compile_measure(perp_context* context, const perp_sim* sim,
-                                   const perp_model* model, int32_t measure, varied* x)
-{
-    const perp_sim_def* own = perpi_sim_asked(sim);
-    perp_status status = PERP_OK;
-    for (int k = 0; status == PERP_OK && k < MODELS; ++k) {
-        const perp_sim_def def = perp_sim_def_from_scene(x->scene[k]);
-        perpi_measure_names names = {.context = context,
-                                     .model = model,
-                                     .parameter = def.parameter,
-                                     .parameter_count = def.parameter_count};
-        /* those before it number the quantities */
-        for (int32_t i = 0; status == PERP_OK && i <= measure; ++i) {
-            perpi_expr* expr = NULL;
-            bool of_step;
-            status = perpi_measure_compile(&names, own->measure[i].expression, &expr, &of_step);
-            if (status == PERP_OK && i == measure) {
-                x->expr[k] = expr;
-            } else if (status == PERP_OK) {
-                perpi_expr_destroy(context, expr);
-            }
-        }
-        perpi_free(context, names.quantity);
+    for (int k = 0; k < MODELS; ++k) {
+        out->model[k] = k < VARIED ? p->model[k] : model;
+        out->weight[k] = k < VARIED ? p->weight[k] : p->weight_here;
     }
-    return status;
-}
-
-static perp_status make_parameter(perp_context* context, const perp_scene* scene,
-                                  const perp_sim* sim, const char* name, int32_t measure, varied* x,
-                                  perpi_gradient_parameter* out)
-{
-    const perp_model* model = perp_scene_model(scene);
-    perp_status status = build_varied(context, scene, name, x);
-    for (int k = 0; status == PERP_OK && k < MODELS; ++k) {
-        if (!same_structure(model, perp_scene_model(x->scene[k]))) {
-            status = perpi_fail(context, PERP_ERROR_UNSUPPORTED,
-                                "gradient: the structure of the scene depends on '%.100s'", name);
-        }
-    }
-    if (status == PERP_OK) {
-        status = differentiate_start(context, model, x);
-    }
-    if (status == PERP_OK) {
-        status = compile_measure(context, sim, model, measure, x);
-    }
-    *out = (perpi_gradient_parameter){.steps = true, .geometry = true, .start = x->start};
-    for (int k = 0; status == PERP_OK && k < MODELS; ++k) {
-        out->model[k] = perp_scene_model(x->scene[k]);
-        out->weight[k] = WEIGHT[k] / x->delta;
-        out->expr[k] = x->expr[k];
-    }
-    return status;
+    return sort_fields(context, model, s, index, adaptive, light, out);
 }
 
 /* ---- the gradient --------------------------------------------------------------------------------*/
@@ -255,55 +327,80 @@ static void spread_start(const perp_model* model, perp_gradient* g)
     }
 }
 
-static perp_status run_gradient(perp_context* context, const perp_scene* scene, perp_sim* sim,
-                                const perp_gradient_def* def, perp_gradient* g)
+/* What a run needs of the parameters. */
+typedef struct prepared {
+    perpi_sensitivity* sensitivity;
+    varied* varied;
+    perpi_gradient_parameter* parameter;
+    light_list light;
+} prepared;
+
+static perp_status prepare_parameters(perp_context* context, const perp_scene* scene, perp_sim* sim,
+                                      const perp_gradient_def* def, int32_t measure, prepared* x)
 {
     const size_t count = (size_t)def->parameter_count;
-    const perp_model* model = perp_scene_model(scene);
+    const bool light = def->mode == PERP_GRADIENT_ADJOINT && !perpi_sim_adaptive(sim);
+    bool explicit = false;
+    perp_status status = perpi_alloc(context, count + 1, sizeof *x->varied, &x->varied);
+    if (status == PERP_OK) {
+        status = perpi_alloc(context, count + 1, sizeof *x->parameter, &x->parameter);
+    }
+    if (status == PERP_OK) {
+        status = uses_parameters(context, sim, scene, measure, &explicit);
+    }
+    for (int32_t i = 0; status == PERP_OK && i < def->parameter_count; ++i) {
+        status = make_parameter(context, perp_scene_model(scene), x->sensitivity, i, !light,
+                                &x->light, &x->varied[i], &x->parameter[i]);
+        if (status == PERP_OK && explicit) {
+            status = compile_varied(context, sim, scene, measure,
+                                    perpi_sensitivity_of(x->sensitivity, i), &x->varied[i]);
+            memcpy(x->parameter[i].expr, x->varied[i].expr, sizeof x->parameter[i].expr);
+        }
+    }
+    return status;
+}
+
+static perp_status run_gradient(perp_context* context, const perp_scene* scene, perp_sim* sim,
+                                const perp_gradient_def* def, prepared* x, perp_gradient* g)
+{
     int32_t measure;
-    varied* x = NULL;
-    perpi_gradient_parameter* parameter = NULL;
     perp_status status = find_measure(context, sim, def->measure, &measure);
     if (status == PERP_OK) {
         status = perpi_gradient_check(sim, measure);
     }
     if (status == PERP_OK) {
-        status = perpi_alloc(context, count + 1, sizeof *x, &x);
-    }
-    if (status == PERP_OK) {
-        status = perpi_alloc(context, count + 1, sizeof *parameter, &parameter);
-    }
-    for (size_t i = 0; status == PERP_OK && i < count; ++i) {
-        status =
-            make_parameter(context, scene, sim, def->parameter[i], measure, &x[i], &parameter[i]);
+        status = prepare_parameters(context, scene, sim, def, measure, x);
     }
     if (status == PERP_OK) {
         const perpi_gradient_input in = {.measure = measure,
-                                         .parameter = parameter,
+                                         .parameter = x->parameter,
                                          .parameter_count = def->parameter_count,
                                          .mode = def->mode,
                                          .checkpoints =
                                              def->checkpoints && def->mode == PERP_GRADIENT_ADJOINT,
-                                         .threshold = def->threshold};
+                                         .threshold = def->threshold,
+                                         .light = x->light.item,
+                                         .light_count = x->light.count};
         status = perpi_gradient_run(sim, &in, &g->value, g->of, g->start, &g->flags);
     }
     if (status == PERP_OK && g->start != NULL) {
-        spread_start(model, g);
+        spread_start(perp_scene_model(scene), g);
     }
-    for (size_t i = 0; x != NULL && i < count; ++i) {
-        free_varied(context, &x[i]);
+    for (int32_t i = 0; x->varied != NULL && i < def->parameter_count; ++i) {
+        free_varied(context, &x->varied[i]);
     }
-    perpi_free(context, x);
-    perpi_free(context, parameter);
+    perpi_free(context, x->varied);
+    perpi_free(context, x->parameter);
+    perpi_free(context, x->light.item);
     return status;
 }
 
 perp_status perp_gradient_create(perp_context* context, perp_scene* scene,
                                  const perp_gradient_def* def, perp_gradient** gradient)
 {
-    const perp_model* model = perp_scene_model(scene);
     perp_gradient* g = NULL;
     perp_sim* sim = NULL;
+    prepared x = {0};
     if (def->parameter_count < 0 || !(def->threshold >= 0.0)) {
         return perpi_fail(context, PERP_ERROR_INPUT, "gradient: threshold must be >= 0, got %g",
                           def->threshold);
@@ -313,9 +410,15 @@ perp_status perp_gradient_create(perp_context* context, perp_scene* scene,
         return status;
     }
     g->context = context;
-    g->parameter_count = def->parameter_count;
-    g->dimension = model->dimension;
-    status = perpi_alloc(context, (size_t)def->parameter_count + 1, sizeof *g->of, &g->of);
+    /* builds the scene anew: before the simulation */
+    status = perpi_sensitivity_create(
+        context, scene,
+        &(perpi_sensitivity_def){.name = def->parameter, .count = def->parameter_count},
+        &x.sensitivity);
+    const perp_model* model = perp_scene_model(scene);
+    if (status == PERP_OK) {
+        status = perpi_alloc(context, (size_t)def->parameter_count + 1, sizeof *g->of, &g->of);
+    }
     if (status == PERP_OK && def->mode == PERP_GRADIENT_ADJOINT) {
         status = perpi_alloc(context, (size_t)perpi_gradient_start_size(model), sizeof *g->start,
                              &g->start);
@@ -327,9 +430,10 @@ perp_status perp_gradient_create(perp_context* context, perp_scene* scene,
         status = perp_sim_create_from_scene(context, scene, &sim);
     }
     if (status == PERP_OK) {
-        status = run_gradient(context, scene, sim, def, g);
+        status = run_gradient(context, scene, sim, def, &x, g);
     }
     perp_sim_destroy(sim);
+    perpi_sensitivity_destroy(x.sensitivity);
     if (status != PERP_OK) {
         perp_gradient_destroy(g);
         return status;

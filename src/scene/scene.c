@@ -1,6 +1,7 @@
 /* src/scene/scene.c - the scene as an object: text, tree, model, settings. */
 #include "perp/scene.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -8,8 +9,10 @@
 #include "scene/parameter.h"
 #include "scene/pointer.h"
 #include "scene/reader.h"
+#include "scene/ignore_overlaps.h"
 #include "scene/mjcf.h"
 #include "scene/urdf.h"
+#include "scene/variant.h"
 #include "scene/write.h"
 #include "sim/measure.h"
 
@@ -209,8 +212,8 @@ static perp_status write_text(perp_scene* scene)
     return dump_tree(scene, 17);
 }
 
-/* Reads the parts from root; those before them are replaced only then. */
-static perp_status build_parts(perp_scene* scene)
+/* Reads parts from root. */
+static perp_status read_root(perp_scene* scene, scene_parts* out)
 {
     perp_context* context = scene->context;
     scene_parts parts = {.record_every = 1};
@@ -228,6 +231,16 @@ static perp_status build_parts(perp_scene* scene)
         free_parts(context, &parts);
         return status;
     }
+    *out = parts;
+    return PERP_OK;
+}
+
+/* Reads the parts from root; those before them are replaced only then. */
+static perp_status build_parts(perp_scene* scene)
+{
+    perp_context* context = scene->context;
+    scene_parts parts;
+    PERPI_TRY(read_root(scene, &parts));
     for (int32_t i = 0; scene->embeds && i < parts.parameters.count && i < scene->embed_count;
          ++i) {
         parts.parameters.used[i] = parts.parameters.used[i] || scene->embed_used[i];
@@ -334,7 +347,8 @@ static perp_status build_scene(perp_scene* scene, const perp_override* override,
     PERPI_TRY(build_parts(scene));
     perpi_arena_free(&scene->arena); /* most scenes are never built again */
     perpi_arena_init(&scene->arena, context);
-    return write_text(scene);
+    scene->text_old = true; /* written when it is asked for */
+    return PERP_OK;
 }
 
 static perp_status new_scene(perp_context* context, const char* origin, perp_scene** scene)
@@ -352,6 +366,34 @@ static perp_status new_scene(perp_context* context, const char* origin, perp_sce
     return PERP_OK;
 }
 
+/* Meshes whose convex hulls collide because they are nearly convex. */
+static perp_status notice_meshes(const perp_scene* s, perpi_notices* notices)
+{
+    const perp_model* model = s->parts.model;
+    double most = 0.0;
+    int32_t count = 0;
+    for (size_t i = 0; i < model->shape_count; ++i) {
+        const perpi_mesh* mesh = model->shape[i].mesh;
+        count += mesh != NULL && mesh->missing > 0.0 ? 1 : 0;
+        if (mesh != NULL && mesh->missing > most) {
+            most = mesh->missing;
+        }
+    }
+    return count == 0 ? PERP_OK
+                      : perpi_notice_add(notices,
+                                         "%d mesh%s nearly convex (off by at most %.2g of the "
+                                         "volume): the convex hull collides",
+                                         (int)count, count == 1 ? " is" : "es are", most);
+}
+
+/* Links of a robot that overlap at the start do not collide with each other. */
+static perp_status ignore_overlaps(perp_scene* s, perpi_notices* notices)
+{
+    bool any = false;
+    PERPI_TRY(perpi_ignore_overlaps(s->context, s->parts.model, s->source, s->root, notices, &any));
+    return any ? perp_scene_rebuild(s) : PERP_OK;
+}
+
 /* urdf: NULL for JSON. */
 static perp_status create_scene(perp_context* context, const char* text, size_t length,
                                 const char* origin, const perp_urdf_options* urdf,
@@ -359,14 +401,27 @@ static perp_status create_scene(perp_context* context, const char* text, size_t 
 {
     perp_scene* s = NULL;
     PERPI_TRY(new_scene(context, origin != NULL ? origin : "scene", &s));
-    perp_status status = urdf == NULL
-                             ? perpi_json_parse(context, text, length, s->origin, &s->source)
-                         : perpi_is_mjcf(text, length)
-                             ? perpi_mjcf_scene(context, text, length, s->origin, urdf, &s->source)
-                             : perpi_urdf_scene(context, text, length, s->origin, urdf, &s->source);
+    perpi_arena arena;
+    perpi_arena_init(&arena, context);
+    perpi_notices notices = {.arena = &arena};
+    perp_status status =
+        urdf == NULL ? perpi_json_parse(context, text, length, s->origin, &s->source)
+        : perpi_is_mjcf(text, length)
+            ? perpi_mjcf_scene(context, text, length, s->origin, urdf, &notices, &s->source)
+            : perpi_urdf_scene(context, text, length, s->origin, urdf, &notices, &s->source);
     if (status == PERP_OK) {
         status = build_scene(s, override, count);
     }
+    if (status == PERP_OK) {
+        status = notice_meshes(s, &notices);
+    }
+    if (status == PERP_OK && urdf != NULL) {
+        status = ignore_overlaps(s, &notices);
+    }
+    if (status == PERP_OK) {
+        status = perpi_notices_report(context, s->origin, &notices, urdf != NULL && urdf->strict);
+    }
+    perpi_arena_free(&arena);
     if (status != PERP_OK) {
         perp_scene_destroy(s);
         return status;
@@ -590,4 +645,101 @@ perp_status perp_scene_rebuild(perp_scene* scene)
     PERPI_TRY(build_parts(scene));
     scene->text_old = true;
     return PERP_OK;
+}
+
+/* ---- variants --------------------------------------------------------------------------------------*/
+
+/* Puts a value at a place of both trees, or makes the tree with the contents of files again. old: what was in
+ * source. Places that root lacks are in files. */
+static perp_status exchange_value(perp_scene* scene, const char* name, json_t* value, json_t** old)
+{
+    bool of_file = false;
+    json_t* in_root = NULL;
+    PERPI_TRY(
+        perpi_json_place(scene->context, scene->origin, scene->source, name, value, old, &of_file));
+    if (scene->root == scene->source) {
+        return PERP_OK;
+    }
+    if (!scene->embed_always && !of_file &&
+        perpi_json_place(scene->context, scene->origin, scene->root, name, value, &in_root,
+                         &of_file) == PERP_OK) {
+        json_decref(in_root);
+        return PERP_OK;
+    }
+    return embed_files(scene);
+}
+
+/* The value at a JSON pointer; NULL: there is none. */
+static const json_t* json_at(const json_t* at, const char* name)
+{
+    char token[256];
+    while (at != NULL && name[0] == '/') {
+        size_t n = 0;
+        for (++name; *name != '\0' && *name != '/' && n + 1 < sizeof token; ++name) {
+            const bool escaped = name[0] == '~' && (name[1] == '0' || name[1] == '1');
+            token[n++] = !escaped ? *name : name[1] == '0' ? '~' : '/';
+            name += escaped ? 1 : 0;
+        }
+        token[n] = '\0';
+        const bool index = n > 0 && strspn(token, "0123456789") == n;
+        at = json_is_object(at) ? json_object_get(at, token)
+             : index            ? json_array_get(at, (size_t)strtoul(token, NULL, 10))
+                                : NULL;
+    }
+    return *name == '\0' ? at : NULL;
+}
+
+static perp_status no_number(perp_scene* scene, const char* name)
+{
+    return perpi_fail(scene->context, PERP_ERROR_INPUT,
+                      "%s: %.200s: must be a number of the scene, or the name of a parameter",
+                      scene->origin, name);
+}
+
+perp_status perpi_scene_number(perp_scene* scene, const char* name, double* value)
+{
+    const int32_t parameter = perp_scene_parameter_find(scene, name);
+    if (parameter >= 0) {
+        *value = perp_scene_parameter(scene, parameter).value;
+        return PERP_OK;
+    }
+    const json_t* place = json_at(scene->source, name);
+    if (!json_is_number(place)) {
+        return no_number(scene, name);
+    }
+    *value = json_number_value(place);
+    return PERP_OK;
+}
+
+perp_status perpi_scene_variant(perp_scene* scene, const char* name, double value,
+                                perp_model** model, perp_sim_def* numbers)
+{
+    json_t *old = NULL, *back = NULL, *number = json_real(value);
+    if (number == NULL) {
+        return perpi_fail(scene->context, PERP_ERROR_INPUT, "%s: %.200s: must be finite, got %g",
+                          scene->origin, name, value);
+    }
+    perp_status status = exchange_value(scene, name, number, &old);
+    json_decref(number);
+    scene_parts parts = {0};
+    if (status == PERP_OK) {
+        status = read_root(scene, &parts);
+    }
+    if (status == PERP_OK) {
+        *model = parts.model;
+        *numbers = parts.run;
+        parts.model = NULL;
+        free_parts(scene->context, &parts);
+    }
+    if (old != NULL) {
+        const perp_status restored = exchange_value(scene, name, old, &back);
+        json_decref(back);
+        json_decref(old);
+        if (status == PERP_OK && restored != PERP_OK) {
+            perp_model_destroy(*model);
+            *model = NULL;
+            status = restored;
+        }
+    }
+    return status;
 }

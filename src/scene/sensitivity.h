@@ -1,19 +1,21 @@
 /* src/scene/sensitivity.h - how the numbers of a model depend on the parameters of its scene.
  *
- * For a list of parameters (names, or JSON pointers as of a study's `vary`), the model is built at theta + k delta,
- * k = -2, -1, 1, 2, and the numbers of these models are compared: central differences of fourth order. delta is 1e-3 of
- * the parameter's size, so that truncation (delta^4) and rounding (1e-16 / delta) both are near 1e-13 of it; numbers
- * that are linear in theta are exact to rounding. Two offers, for two uses:
+ * For a list of parameters (names, or JSON pointers as of a study's `vary`), the model is built at four values near
+ * theta, and the numbers of these models are compared: differences of fourth order, central (-2, -1, 1, 2 delta), or, where
+ * the scene cannot be built on one side (a coefficient at 0), one-sided (1, 2, 3, 4 delta or the negatives, and theta
+ * itself). delta is 1e-3 of the parameter's size: truncation (delta^4) and rounding (1e-16 / delta) are near 1e-13 of it;
+ * numbers that are linear in theta are exact to rounding. Where derivatives of second and of fourth order differ by more
+ * than such a delta explains, it is made smaller. Two offers, for two uses:
  *
  * 1. Fields. Each number that depends on some parameter is a field with a number of its own ("mass of body 3"); each
  *    parameter has a sparse list of (field, d field / d theta). An adjoint accumulates lambda . d residual / d field for
- *    the fields, whatever the number of parameters, and multiplies with the lists once, at the end. So 100 parameters
- *    of one mass cost what one does. Fields are found by kind, index and part; of a body: perpi_sensitivity_of_body.
+ *    the fields, whatever the number of parameters, and multiplies with the lists once, at the end
+ *    (perpi_sensitivity_contract). So 100 parameters of one mass cost what one does.
  * 2. Models. The four models of each parameter are kept (unless told not to), for differences of whatever is a
- *    function of a model, at a fixed state: d f / d theta = sum over k of perpi_sensitivity_weight[k] f(model k) / delta.
+ *    function of a model, at a fixed state: d f / d theta = weight_here f(model) + sum over k of weight[k] f(model[k]).
  *    Simple, and right for everything; costs four evaluations per parameter. For functions that are not smooth in the
  *    sizes (a collider) use perpi_frozen_at with these models. Restrict it to the items that perpi_sensitivity_touches
- *    names.
+ *    names: a parameter of one body then costs what that body costs, whatever the size of the scene.
  *
  * Why differences and not exact derivatives through the readers: a model's numbers are made by some thirty routines
  * (mass of every shape, principal axes, frames of joints, supports) that would all need a second version. With fourth
@@ -24,7 +26,8 @@
  *
  * Refused, PERP_ERROR_UNSUPPORTED, with the parameter's name: the structure depends on it (numbers of bodies, vertices,
  * joints, names, types, whether a value varies in time, whether a coefficient is given); the run does (step,
- * duration, margin, tolerance, cone). A parameter that changes nothing has an empty list.
+ * duration, margin, tolerance, cone). A parameter that changes nothing has an empty list. Not fields: lengths that
+ * tolerances refer to (perp_model.length, perpi_joint.size); measures and stops, which use parameters by name.
  */
 #ifndef PERPI_SCENE_SENSITIVITY_H
 #define PERPI_SCENE_SENSITIVITY_H
@@ -64,9 +67,8 @@ typedef enum perpi_field_kind {
     PERPI_FIELD_JOINT_PLACE,  /* 0..2: at[0], 3..5: at[1] */
     PERPI_FIELD_JOINT_FRAME, /* 0..2: rotation vector of frame[0], 3..5: of frame[1]: d R = [d r] R, body frame */
     PERPI_FIELD_JOINT_NUMBER, /* 0: angle, 1: start, 2, 3: rest, 4: length, 5, 6: limits, 7: friction,
-                                  * 8: damping, 9: max_effort */
+                                  * 8: damping, 9: max_effort, 10: ratio and 11: offset of a gear */
     PERPI_FIELD_GRAVITY,      /* 0..2: of the model */
-    PERPI_FIELD_LENGTH,       /* model->length */
     /* Values that may vary in time; perpi_sensitivity_value gives their derivatives at t. The derivative in the list
      * is that of the number where no t stands in it. */
     PERPI_FIELD_VALUE_FORCE,  /* of a wrench: 0..2: force, 3..5: torque */
@@ -90,36 +92,35 @@ typedef struct perpi_field_derivative {
 } perpi_field_derivative;
 
 enum { PERPI_SENSITIVITY_MODELS = 4 };
-/* Of the models at theta - 2 delta, - delta, + delta, + 2 delta: 1/12, -8/12, 8/12, -1/12. */
-extern const double perpi_sensitivity_weight[PERPI_SENSITIVITY_MODELS];
 
 /* One parameter. */
 typedef struct perpi_parameter_sensitivity {
     const char* name; /* as given */
     double value, delta;
+    /* of f at the models, divided by delta already; weight_here: at the scene's own, 0 of central differences */
+    double weight[PERPI_SENSITIVITY_MODELS], weight_here;
+    const perp_model* model[PERPI_SENSITIVITY_MODELS]; /* NULL if not kept */
+    /* the largest difference of a field's derivatives of fourth and of second order (to either side), relative; above 1e-2
+     * the scene is not smooth in the parameter there (abs, min, floor, if) */
+    double roughness;
     const perpi_field_derivative* item; /* ascending by field */
     int32_t count;
     const int32_t*
         body; /* bodies it touches: by their own fields, shapes, joints, forces; ascending */
     int32_t body_count;
-    bool everywhere; /* it touches gravity or the length of the model: all bodies */
-    const perp_model* model[PERPI_SENSITIVITY_MODELS]; /* NULL if not kept */
 } perpi_parameter_sensitivity;
 
 typedef struct perpi_sensitivity_def {
     const char* const* name; /* parameters, or JSON pointers of numbers (begin with '/') */
     int32_t count;
-    const double*
-        scale; /* size of each, for delta; NULL, or 0: from its value; if that is 0 too, 1, or the
-                              * largest of 1, 1e-1, 1e-2, ... at which the scene can be built and the derivatives of
-                              * fourth and second order agree */
-    bool drop_models; /* keep the fields only; values that vary in time need the models */
+    const double* scale; /* size of each, for delta; NULL, or 0: its value, of 0: 1 */
+    bool drop_models;    /* keep the fields only; values that vary in time need the models */
 } perpi_sensitivity_def;
 
 typedef struct perpi_sensitivity perpi_sensitivity;
 
-/* The scene is built again several times and is as before at the end, also after a failure; its model is another
- * object then (perp_scene_model): create simulations after this call, not before. */
+/* The scene stays as it is, with the same model. It must outlive the sensitivity, and so must its model: no
+ * perp_scene_rebuild in between. */
 PERP_NODISCARD perp_status perpi_sensitivity_create(perp_context* context, perp_scene* scene,
                                                     const perpi_sensitivity_def* def,
                                                     perpi_sensitivity** sensitivity);

@@ -13,41 +13,10 @@
 #include <string.h>
 
 #include "sim/gradient_quantity.h"
+#include "sim/gradient_run.h"
 #include "sim/measure.h"
 #include "sim/tape.h"
 #include "step/linear_step.h"
-
-typedef struct gradient_run {
-    perp_sim* sim;
-    perp_context* context;
-    const perp_model* model;
-    const perpi_gradient_input* in;
-    perp_measure_kind kind;
-    const perpi_expr* expr;
-    const perp_quantity* quantity;
-    int32_t quantity_count;
-    perpi_tape tape;
-    perpi_linear_step* linear;
-    perpi_linear_size size;
-    double* time; /* per state of the run */
-    size_t time_capacity;
-    int64_t count;             /* states */
-    int64_t extreme, crossing; /* states at which the measure takes its value */
-    double* room;              /* of the vectors below */
-    double *y, *y_next, *other, *slot, *q, *v;
-    double* forward;   /* displacements, one after the other for each parameter */
-    double* parameter; /* of a step */
-    size_t parameter_capacity;
-    perpi_joint_input* joint;
-    double* gradient;
-    perp_gradient_flags* flags;
-    /* checkpoints */
-    unsigned char* snapshot;
-    size_t snapshot_capacity, snapshot_used;
-    size_t* snapshot_at; /* of each: where it begins, its size */
-    size_t snapshot_at_capacity;
-    int64_t stride, kept;
-} gradient_run;
 
 int32_t perpi_gradient_start_size(const perp_model* model)
 {
@@ -69,11 +38,14 @@ perp_status perpi_gradient_check(perp_sim* sim, int32_t measure)
                           "gradient: the stepper '%s' has no derivative; use stewart-trinkle",
                           sim->stepper->name);
     }
-    if (sim->adaptive) {
-        return refuse(sim, "adaptive steps have no derivative yet; give 'step' a fixed length");
+    if (model->bounces && !sim->adaptive) {
+        return refuse(sim, "restitution has a derivative with adaptive steps only");
     }
-    if (model->bounces) {
-        return refuse(sim, "restitution with fixed steps has no derivative");
+    if (sim->adaptive && model->impact_law == PERP_IMPACT_POISSON && model->bounces) {
+        return refuse(sim, "Poisson's law of impact has no derivative; use Newton's");
+    }
+    if (sim->adaptive && model->joint_count > 0) {
+        return refuse(sim, "adaptive steps with joints have no derivative");
     }
     if (sim->correction.project != NULL) {
         return refuse(sim, "joint_correction has no derivative; set it to false");
@@ -87,6 +59,11 @@ perp_status perpi_gradient_check(perp_sim* sim, int32_t measure)
     if (sim->def.allow_overlap) {
         return refuse(sim, "allow_overlap moves bodies at the start, which has no derivative");
     }
+    for (size_t i = 0; i < sim->model->joint_count; ++i) {
+        if (sim->model->joint[i].type == PERP_JOINT_GEAR || sim->model->joint[i].armature > 0.0) {
+            return refuse(sim, "gears and armature of joints have no derivative");
+        }
+    }
     for (size_t i = 0; i < model->body_count; ++i) {
         if (model->body[i].motion.follows) {
             return perpi_fail(
@@ -97,18 +74,28 @@ perp_status perpi_gradient_check(perp_sim* sim, int32_t measure)
         }
     }
     for (size_t i = 0; i < model->joint_count; ++i) {
-        if (model->joint[i].type == PERP_JOINT_GEAR) {
+        if (perpi_joint_ops_of(model->joint[i].type)->differentiate == NULL) {
             return perpi_fail(sim->context, PERP_ERROR_UNSUPPORTED,
-                              "gradient: the gear '%s' has no derivative yet",
-                              model->joint[i].name);
+                              "gradient: joint '%s': joints of type '%s' have no derivative",
+                              model->joint[i].name, perpi_joint_ops_of(model->joint[i].type)->name);
         }
+    }
+    const perp_measure_def* def = &sim->asked.measure[measure];
+    if (def->kind == PERP_MEASURE_SUM || def->every > 0.0 || def->over > 0.0) {
+        return refuse(sim, "sums at intervals and measures over windows have no derivative");
     }
     int32_t count;
     const perp_quantity* quantity = perpi_measures_quantities(sim, &count);
     bool of_step;
     const perpi_expr* expr = perpi_measures_expr(sim, measure, &of_step);
-    for (int32_t i = 0; i < count; ++i) {
+    for (int32_t i = 0; i < sim->asked.measure_count; ++i) {
         if (perpi_expr_has_slot(expr, i)) {
+            return refuse(
+                sim, "measures of other measures have no derivative; write the expression out");
+        }
+    }
+    for (int32_t i = 0; i < count; ++i) {
+        if (perpi_expr_has_slot(expr, sim->asked.measure_count + i)) {
             const perp_status status =
                 perpi_quantity_differentiable(sim->context, model, &quantity[i]);
             if (status != PERP_OK) {
@@ -121,12 +108,55 @@ perp_status perpi_gradient_check(perp_sim* sim, int32_t measure)
 
 /* ---- the run -------------------------------------------------------------------------------------*/
 
-static perp_status allocate_run(gradient_run* g)
+/* Room for the derivatives by light numbers. */
+static perp_status allocate_light(perpi_gradient_work* g)
+{
+    const perp_model* model = g->model;
+    const size_t bodies = model->body_count;
+    if (g->in->light_count == 0) {
+        return PERP_OK;
+    }
+    const perp_status status =
+        perpi_alloc(g->context, 8 * bodies + model->shape_count + model->pair_count,
+                    sizeof *g->light_room, &g->light_room);
+    if (status == PERP_OK) {
+        double* at = g->light_room;
+        g->light.mass = at;
+        g->light.inertia = at + bodies;
+        g->light.gravity = at + 2 * bodies;
+        g->light.drag = at + 5 * bodies;
+        g->light.friction_body = at + 7 * bodies;
+        g->light.friction_shape = at + 8 * bodies;
+        g->light.friction_pair = g->light.friction_shape + model->shape_count;
+    }
+    return status;
+}
+
+static void add_light(perpi_gradient_work* g)
+{
+    for (int32_t i = 0; i < g->in->light_count; ++i) {
+        const perpi_light_number* x = &g->in->light[i];
+        const perpi_linear_light* l = &g->light;
+        const double* of = NULL;
+        switch (x->kind) {
+        case PERPI_LIGHT_MASS: of = &l->mass[x->index]; break;
+        case PERPI_LIGHT_INERTIA: of = &l->inertia[x->index]; break;
+        case PERPI_LIGHT_GRAVITY: of = &l->gravity[3 * x->index + x->part]; break;
+        case PERPI_LIGHT_DRAG: of = &l->drag[2 * x->index + x->part]; break;
+        case PERPI_LIGHT_FRICTION_BODY: of = &l->friction_body[x->index]; break;
+        case PERPI_LIGHT_FRICTION_SHAPE: of = &l->friction_shape[x->index]; break;
+        case PERPI_LIGHT_FRICTION_PAIR: of = &l->friction_pair[x->index]; break;
+        }
+        g->gradient[x->parameter] += x->value * *of;
+    }
+}
+
+static perp_status allocate_run(perpi_gradient_work* g)
 {
     const perp_sim* sim = g->sim;
     const size_t n = (size_t)g->size.total, q = (size_t)sim->work.q_size,
                  v = (size_t)sim->work.v_size;
-    const size_t slots = (size_t)g->quantity_count + 1;
+    const size_t slots = (size_t)(g->slot_base + g->quantity_count) + 1;
     const size_t forward =
         g->in->mode == PERP_GRADIENT_FORWARD ? ((size_t)g->in->parameter_count + 1) * n : 0;
     perp_status status =
@@ -141,20 +171,24 @@ static perp_status allocate_run(gradient_run* g)
         g->forward = g->slot + slots;
         status = perpi_alloc(g->context, g->model->joint_count + 1, sizeof *g->joint, &g->joint);
     }
+    if (status == PERP_OK) {
+        status = allocate_light(g);
+    }
     return status == PERP_OK ? perpi_linear_step_create(g->context, &g->linear) : status;
 }
 
-static void free_run(gradient_run* g)
+static void free_run(perpi_gradient_work* g)
 {
     perpi_tape_free(&g->tape);
     perpi_linear_step_destroy(g->linear);
-    void* const owned[] = {g->room, g->time, g->parameter, g->joint, g->snapshot, g->snapshot_at};
+    void* const owned[] = {g->light_room, g->room,     g->time,       g->parameter,
+                           g->joint,      g->snapshot, g->snapshot_at};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(g->context, owned[i]);
     }
 }
 
-static perp_status take_snapshot(gradient_run* g)
+static perp_status take_snapshot(perpi_gradient_work* g)
 {
     size_t size = 0;
     perp_status status = perp_sim_save(g->sim, NULL, &size);
@@ -178,7 +212,7 @@ static perp_status take_snapshot(gradient_run* g)
 }
 
 /* The state just reached: its time, and whether the measure took its value there. */
-static perp_status note_state(gradient_run* g, double* value)
+static perp_status note_state(perpi_gradient_work* g, double* value)
 {
     const perp_status status =
         perpi_grow(g->context, &g->time, &g->time_capacity, (size_t)g->count + 1, sizeof *g->time);
@@ -196,10 +230,10 @@ static perp_status note_state(gradient_run* g, double* value)
 }
 
 /* Runs to the end; keeps all states, or snapshots of every stride-th. */
-static perp_status run_forward(gradient_run* g, double* value)
+static perp_status run_forward(perpi_gradient_work* g, double* value)
 {
     perp_sim* sim = g->sim;
-    const bool all = !g->in->checkpoints;
+    const bool all = !g->in->checkpoints || sim->adaptive;
     const int64_t total = perp_sim_step_total(sim);
     g->stride = 1;
     while (g->stride * g->stride < total) {
@@ -232,7 +266,7 @@ static perp_status run_forward(gradient_run* g, double* value)
 /* ---- samples -------------------------------------------------------------------------------------*/
 
 /* Weight of state k in the measure; of a condition that becomes true, of its margin. */
-static double weight_of(const gradient_run* g, int64_t k)
+static double weight_of(const perpi_gradient_work* g, int64_t k)
 {
     const int64_t last = g->count - 1;
     const double left = k > 0 ? g->time[k] - g->time[k - 1] : 0.0;
@@ -250,7 +284,7 @@ static double weight_of(const gradient_run* g, int64_t k)
     }
 }
 
-static perpi_view view_of(const gradient_run* g, size_t frame)
+static perpi_view view_of(const perpi_gradient_work* g, size_t frame)
 {
     const perpi_tape* t = &g->tape;
     return (perpi_view){.model = g->model,
@@ -261,17 +295,17 @@ static perpi_view view_of(const gradient_run* g, size_t frame)
                         .joint = perpi_tape_joint(t, frame)};
 }
 
-static void read_slots(const gradient_run* g, const perpi_view* view)
+static void read_slots(const perpi_gradient_work* g, const perpi_view* view)
 {
     for (int32_t i = 0; i < g->quantity_count; ++i) {
-        if (perpi_expr_has_slot(g->expr, i)) {
-            g->slot[i] = perpi_quantity_at(view, &g->quantity[i]);
+        if (perpi_expr_has_slot(g->expr, g->slot_base + i)) {
+            g->slot[g->slot_base + i] = perpi_quantity_at(view, &g->quantity[i]);
         }
     }
 }
 
 /* The margin of the condition at a state. */
-static double margin_at(const gradient_run* g, size_t frame, double t)
+static double margin_at(const perpi_gradient_work* g, size_t frame, double t)
 {
     double margin = NAN;
     const perpi_view view = view_of(g, frame);
@@ -281,7 +315,7 @@ static double margin_at(const gradient_run* g, size_t frame, double t)
 }
 
 /* d (time of the crossing) / d (margin at state k): between the states the margin is linear in time. */
-static double crossing_weight(const gradient_run* g, int64_t k, double before, double after)
+static double crossing_weight(const perpi_gradient_work* g, int64_t k, double before, double after)
 {
     const double span = g->time[g->crossing] - g->time[g->crossing - 1];
     const double rise = after - before;
@@ -291,8 +325,26 @@ static double crossing_weight(const gradient_run* g, int64_t k, double before, d
     return span * (k == g->crossing ? before : -after) / (rise * rise);
 }
 
+/* Energies, momenta and coordinates of joints depend on the model itself, too. */
+static void add_quantity_by_parameters(perpi_gradient_work* g, const perpi_view* view,
+                                       const perp_quantity* quantity, double weight)
+{
+    const bool depends =
+        quantity->kind == PERP_QUANTITY_ENERGY || quantity->kind == PERP_QUANTITY_MOMENTUM ||
+        quantity->kind == PERP_QUANTITY_ANGULAR_MOMENTUM ||
+        quantity->kind == PERP_QUANTITY_COORDINATE || quantity->kind == PERP_QUANTITY_RATE;
+    for (int32_t i = 0; depends && i < g->in->parameter_count; ++i) {
+        const perpi_gradient_parameter* p = &g->in->parameter[i];
+        for (int n = 0; p->model[0] != NULL && n < PERPI_GRADIENT_MODELS; ++n) {
+            perpi_view x = *view;
+            x.model = p->model[n];
+            g->gradient[i] += weight * p->weight[n] * perpi_quantity_at(&x, quantity);
+        }
+    }
+}
+
 /* y += weight d expression / d state; of the parameters, what the expression itself has of them. */
-static void add_sample(gradient_run* g, int64_t k, size_t frame, double weight, double* y)
+static void add_sample(perpi_gradient_work* g, int64_t k, size_t frame, double weight, double* y)
 {
     const perpi_view view = view_of(g, frame);
     const double t = g->time[k];
@@ -300,16 +352,18 @@ static void add_sample(gradient_run* g, int64_t k, size_t frame, double weight, 
     read_slots(g, &view);
     for (int32_t i = 0; i < g->quantity_count; ++i) {
         double by = 0.0, margin;
-        if (!perpi_expr_has_slot(g->expr, i)) {
+        const int32_t slot = g->slot_base + i;
+        if (!perpi_expr_has_slot(g->expr, slot)) {
             continue;
         }
         if (condition) {
-            (void)perpi_expr_margin_derivative(g->expr, t, g->slot, i, &margin, &by);
+            (void)perpi_expr_margin_derivative(g->expr, t, g->slot, slot, &margin, &by);
         } else {
-            by = perpi_expr_slot_derivative(g->expr, t, g->slot, i);
+            by = perpi_expr_slot_derivative(g->expr, t, g->slot, slot);
         }
         if (by != 0.0) {
             perpi_quantity_differentiate(&view, &g->quantity[i], weight * by, g->q, g->v, y);
+            add_quantity_by_parameters(g, &view, &g->quantity[i], weight * by);
         }
     }
     for (int32_t i = 0; i < g->in->parameter_count; ++i) {
@@ -326,28 +380,65 @@ static void add_sample(gradient_run* g, int64_t k, size_t frame, double weight, 
     }
 }
 
-/* The sample of state k, at `frame` of the tape, of which the neighbour that a crossing needs is there, too. */
-static void sample_state(gradient_run* g, int64_t k, size_t frame, double* y)
+void perpi_gradient_sample(perpi_gradient_work* g, int64_t k, size_t frame,
+                           const size_t crossing[2], double* y)
 {
     double weight = weight_of(g, k);
     if (weight != 0.0 && g->kind == PERP_MEASURE_FIRST_TIME) {
-        const bool after = k == g->crossing;
-        const size_t first = after ? frame - 1 : frame;
-        weight = crossing_weight(g, k, margin_at(g, first, g->time[g->crossing - 1]),
-                                 margin_at(g, first + 1, g->time[g->crossing]));
+        weight = crossing_weight(g, k, margin_at(g, crossing[0], g->time[g->crossing - 1]),
+                                 margin_at(g, crossing[1], g->time[g->crossing]));
     }
     if (weight != 0.0) {
         add_sample(g, k, frame, weight, y);
     }
 }
 
+/* The expression at a state. */
+static double expression_at(const perpi_gradient_work* g, int64_t k, size_t frame)
+{
+    const perpi_view view = view_of(g, frame);
+    read_slots(g, &view);
+    return perpi_expr_eval_names(g->expr, g->time[k], g->slot);
+}
+
+double perpi_gradient_sample_time(perpi_gradient_work* g, int64_t k, const size_t* frame)
+{
+    const int64_t last = g->count - 1;
+    const double weight = weight_of(g, k);
+    const bool area = g->kind == PERP_MEASURE_INTEGRAL || g->kind == PERP_MEASURE_MEAN;
+    double by = 0.0;
+    if (g->kind == PERP_MEASURE_FIRST_TIME) {
+        if (weight == 0.0) {
+            return 0.0;
+        }
+        const double before = margin_at(g, frame[g->crossing - 1], g->time[g->crossing - 1]);
+        const double after = margin_at(g, frame[g->crossing], g->time[g->crossing]);
+        const bool between = before <= 0.0 && after > before;
+        const double part = between ? -before / (after - before) : 1.0;
+        return k == g->crossing ? part : 1.0 - part;
+    }
+    if (weight != 0.0) {
+        const perpi_view view = view_of(g, frame[k]);
+        read_slots(g, &view);
+        by = weight * perpi_expr_slot_derivative(g->expr, g->time[k], g->slot, -1);
+    }
+    if (area) { /* the trapezoidal rule */
+        const double span = g->time[last] - g->time[0];
+        const double f = expression_at(g, k, frame[k]);
+        const double left = k > 0 ? expression_at(g, k - 1, frame[k - 1]) + f : 0.0;
+        const double right = k < last ? expression_at(g, k + 1, frame[k + 1]) + f : 0.0;
+        const double edge = 0.5 * (left - right);
+        by += g->kind == PERP_MEASURE_INTEGRAL ? edge : span > 0.0 ? edge / span : 0.0;
+    }
+    return by;
+}
+
 /* ---- one step ------------------------------------------------------------------------------------*/
 
 /* The step that led to `frame` of the tape. */
-static perpi_taken_step taken_step(gradient_run* g, size_t frame)
+perpi_taken_step perpi_gradient_step(perpi_gradient_work* g, size_t from, size_t frame)
 {
     const perpi_tape* t = &g->tape;
-    const size_t from = frame - 1;
     for (int32_t i = 0; i < t->joint_count; ++i) {
         const perp_joint_record* start = &perpi_tape_joint(t, from)[i];
         const perp_joint_record* end = &perpi_tape_joint(t, frame)[i];
@@ -380,7 +471,7 @@ static perpi_taken_step taken_step(gradient_run* g, size_t frame)
                               .h_before = t->frame[from].h};
 }
 
-static void count_flags(gradient_run* g, const perpi_tape_frame* frame, bool immaterial)
+void perpi_gradient_count(perpi_gradient_work* g, const perpi_tape_frame* frame, bool immaterial)
 {
     perp_gradient_flags* f = g->flags;
     const perpi_linear_report* report = perpi_linear_step_report(g->linear);
@@ -405,19 +496,22 @@ static void count_flags(gradient_run* g, const perpi_tape_frame* frame, bool imm
 }
 
 /* d of what a parameter changes of the step, into g->parameter. */
-static perp_status vary_step(gradient_run* g, const perpi_gradient_parameter* p)
+perp_status perpi_gradient_vary(perpi_gradient_work* g, const perpi_gradient_parameter* p)
 {
     const size_t size = (size_t)perpi_linear_step_parameter_size(g->linear);
     memset(g->parameter, 0, size * sizeof *g->parameter);
     perp_status status = PERP_OK;
     for (int n = 0; n < PERPI_GRADIENT_MODELS && status == PERP_OK; ++n) {
-        status =
-            perpi_linear_step_vary(g->linear, p->model[n], p->geometry, p->weight[n], g->parameter);
+        if (p->weight[n] == 0.0) {
+            continue;
+        }
+        const perpi_variation by = {.model = p->model[n], .geometry = p->geometry};
+        status = perpi_linear_step_vary(g->linear, &by, p->weight[n], g->parameter);
     }
     return status;
 }
 
-static perp_status room_for_parameters(gradient_run* g)
+perp_status perpi_gradient_room(perpi_gradient_work* g)
 {
     const size_t size = (size_t)perpi_linear_step_parameter_size(g->linear);
     return perpi_grow(g->context, &g->parameter, &g->parameter_capacity, 2 * size,
@@ -442,9 +536,9 @@ static bool same_vector(const double* a, const double* b, int32_t n)
 /* What may leave the derivative as it is. */
 static const unsigned DOUBTS = PERPI_LINEAR_WEAK | PERPI_LINEAR_UNDETERMINED;
 
-static perp_status step_back(gradient_run* g, size_t frame)
+static perp_status step_back(perpi_gradient_work* g, size_t frame)
 {
-    const perpi_taken_step step = taken_step(g, frame);
+    const perpi_taken_step step = perpi_gradient_step(g, frame - 1, frame);
     const perpi_linear_options options = {.transposed = true, .threshold = g->in->threshold};
     bool doubtful = false;
     perp_status status = perpi_linear_step_make(g->linear, &step, &options);
@@ -460,7 +554,7 @@ static perp_status step_back(gradient_run* g, size_t frame)
         status = perpi_linear_step_make(g->linear, &step, &options);
     }
     if (status == PERP_OK) {
-        status = room_for_parameters(g);
+        status = perpi_gradient_room(g);
     }
     if (status != PERP_OK) {
         return status;
@@ -469,9 +563,12 @@ static perp_status step_back(gradient_run* g, size_t frame)
     double* multiplier = g->parameter + size;
     status = perpi_linear_step_adjoint(g->linear, g->y_next, g->y, multiplier);
     const bool immaterial = doubts != 0 && !doubtful && same_vector(g->y, g->other, g->size.total);
+    if (status == PERP_OK && g->in->light_count > 0) {
+        perpi_linear_step_light(g->linear, multiplier, &g->light);
+    }
     for (int32_t i = 0; status == PERP_OK && i < g->in->parameter_count; ++i) {
         if (g->in->parameter[i].steps) {
-            status = vary_step(g, &g->in->parameter[i]);
+            status = perpi_gradient_vary(g, &g->in->parameter[i]);
             double sum = 0.0;
             for (int32_t k = 0; k < size; ++k) {
                 sum += g->parameter[k] * multiplier[k];
@@ -480,13 +577,13 @@ static perp_status step_back(gradient_run* g, size_t frame)
         }
     }
     if (status == PERP_OK) {
-        count_flags(g, &g->tape.frame[frame], immaterial);
+        perpi_gradient_count(g, &g->tape.frame[frame], immaterial);
     }
     return status;
 }
 
 /* The segment of states from first on, into the tape; with the one before it, if there is one. */
-static perp_status load_segment(gradient_run* g, int64_t segment)
+static perp_status load_segment(perpi_gradient_work* g, int64_t segment)
 {
     const int64_t from = segment > 0 ? segment - 1 : 0;
     const size_t at = g->snapshot_at[2 * from];
@@ -507,7 +604,7 @@ static perp_status load_segment(gradient_run* g, int64_t segment)
     return status;
 }
 
-static perp_status run_back(gradient_run* g)
+static perp_status run_back(perpi_gradient_work* g)
 {
     const int64_t last = g->count - 1;
     const bool all = !g->in->checkpoints;
@@ -525,7 +622,9 @@ static perp_status run_back(gradient_run* g)
             break;
         }
         const size_t frame = (size_t)(k - loaded);
-        sample_state(g, k, frame, g->y);
+        const size_t crossing[2] = {k == g->crossing ? frame - 1 : frame,
+                                    k == g->crossing ? frame : frame + 1};
+        perpi_gradient_sample(g, k, frame, crossing, g->y);
         if (k > 0) {
             double* next = g->y_next;
             g->y_next = g->y;
@@ -547,28 +646,29 @@ static double dot(int32_t n, const double* a, const double* b)
     return sum;
 }
 
-static void add_sample_forward(gradient_run* g, int64_t k)
+static void add_sample_forward(perpi_gradient_work* g, int64_t k)
 {
     memset(g->y, 0, (size_t)g->size.total * sizeof *g->y);
-    sample_state(g, k, (size_t)k, g->y);
+    const size_t crossing[2] = {(size_t)g->crossing - 1, (size_t)g->crossing};
+    perpi_gradient_sample(g, k, (size_t)k, crossing, g->y);
     for (int32_t i = 0; i < g->in->parameter_count; ++i) {
         g->gradient[i] += dot(g->size.total, g->y, g->forward + (size_t)i * (size_t)g->size.total);
     }
 }
 
-static perp_status step_forward(gradient_run* g, size_t frame)
+static perp_status step_forward(perpi_gradient_work* g, size_t frame)
 {
-    const perpi_taken_step step = taken_step(g, frame);
+    const perpi_taken_step step = perpi_gradient_step(g, frame - 1, frame);
     const size_t n = (size_t)g->size.total;
     const perpi_linear_options options = {.threshold = g->in->threshold};
     perp_status status = perpi_linear_step_make(g->linear, &step, &options);
     if (status == PERP_OK) {
-        status = room_for_parameters(g);
+        status = perpi_gradient_room(g);
     }
     for (int32_t i = 0; status == PERP_OK && i < g->in->parameter_count; ++i) {
         const perpi_gradient_parameter* p = &g->in->parameter[i];
         double* x = g->forward + (size_t)i * n;
-        status = p->steps ? vary_step(g, p) : PERP_OK;
+        status = p->steps ? perpi_gradient_vary(g, p) : PERP_OK;
         if (status == PERP_OK) {
             status =
                 perpi_linear_step_forward(g->linear, x, p->steps ? g->parameter : NULL, g->other);
@@ -576,12 +676,12 @@ static perp_status step_forward(gradient_run* g, size_t frame)
         }
     }
     if (status == PERP_OK) {
-        count_flags(g, &g->tape.frame[frame], false);
+        perpi_gradient_count(g, &g->tape.frame[frame], false);
     }
     return status;
 }
 
-static perp_status run_forward_derivatives(gradient_run* g)
+static perp_status run_forward_derivatives(perpi_gradient_work* g)
 {
     const size_t n = (size_t)g->size.total;
     perp_status status = PERP_OK;
@@ -605,20 +705,32 @@ perp_status perpi_gradient_run(perp_sim* sim, const perpi_gradient_input* in, do
                                double* gradient, double* start, perp_gradient_flags* flags)
 {
     bool of_step;
-    gradient_run g = {.sim = sim,
-                      .context = sim->context,
-                      .model = sim->model,
-                      .in = in,
-                      .kind = sim->asked.measure[in->measure].kind,
-                      .expr = perpi_measures_expr(sim, in->measure, &of_step),
-                      .size = perpi_linear_size_of(sim->model),
-                      .gradient = gradient,
-                      .flags = flags};
+    perpi_gradient_work g = {.sim = sim,
+                             .context = sim->context,
+                             .model = sim->model,
+                             .in = in,
+                             .kind = sim->asked.measure[in->measure].kind,
+                             .expr = perpi_measures_expr(sim, in->measure, &of_step),
+                             .slot_base = sim->asked.measure_count,
+                             .size = perpi_linear_size_of(sim->model),
+                             .gradient = gradient,
+                             .flags = flags};
     g.quantity = perpi_measures_quantities(sim, &g.quantity_count);
     const bool forward = in->mode == PERP_GRADIENT_FORWARD;
     *flags = (perp_gradient_flags){.margin = INFINITY, .margin_time = NAN, .first_time = NAN};
     for (int32_t i = 0; i < in->parameter_count; ++i) {
         gradient[i] = 0.0;
+    }
+    for (int32_t i = 0; i < g.quantity_count; ++i) {
+        for (int32_t k = 0; perpi_expr_has_slot(g.expr, g.slot_base + i) && k < in->parameter_count;
+             ++k) {
+            if (g.quantity[i].kind == PERP_QUANTITY_DISTANCE && in->parameter[k].geometry) {
+                return refuse(sim, "a distance has no derivative by sizes and places of shapes");
+            }
+        }
+    }
+    if (forward && sim->adaptive) {
+        return refuse(sim, "adaptive steps have an adjoint only; leave out --forward");
     }
     perpi_tape_begin(&g.tape, sim);
     perp_status status = allocate_run(&g);
@@ -627,10 +739,15 @@ perp_status perpi_gradient_run(perp_sim* sim, const perpi_gradient_input* in, do
     }
     flags->steps = g.count - 1;
     if (status == PERP_OK) {
-        status = forward ? run_forward_derivatives(&g) : run_back(&g);
+        status = forward         ? run_forward_derivatives(&g)
+                 : sim->adaptive ? perpi_gradient_back_adaptive(&g)
+                                 : run_back(&g);
     }
     for (int32_t i = 0; status == PERP_OK && !forward && i < in->parameter_count; ++i) {
         gradient[i] += dot(g.size.total, g.y, in->parameter[i].start);
+    }
+    if (status == PERP_OK) {
+        add_light(&g);
     }
     if (status == PERP_OK && start != NULL) {
         memcpy(start, g.y, (size_t)g.size.total * sizeof *start);

@@ -45,10 +45,16 @@ static unsigned flags_of(const perp_step_info* info)
     return other ? PERPI_LINEAR_FALLBACK : 0;
 }
 
-perp_status perpi_tape_push(perpi_tape* t, const perp_sim* sim)
+/* A state and the solution of the step that led to it. */
+typedef struct tape_source {
+    const double *q, *v, *s, *v_solved;
+    const perp_joint_record* joint;
+    const perpi_contact_list* contacts;
+} tape_source;
+
+static perp_status push_frame(perpi_tape* t, const perpi_tape_frame* frame, const tape_source* from)
 {
-    const perpi_state* s = &sim->state;
-    const size_t i = t->count, contacts = s->contacts.count;
+    const size_t i = t->count, contacts = from->contacts->count;
     perp_status status = perpi_tape_reserve(t, i + 1);
     if (status == PERP_OK) {
         status = perpi_grow(t->context, &t->contact, &t->contact_capacity,
@@ -57,32 +63,75 @@ perp_status perpi_tape_push(perpi_tape* t, const perp_sim* sim)
     if (status != PERP_OK) {
         return status;
     }
-    const bool first = s->step == 0;
-    t->frame[i] = (perpi_tape_frame){.time = s->time,
-                                     .h = first || s->after_impact ? 0.0 : s->h_last,
-                                     .tick = s->tick,
-                                     .kind = sim->info.kind,
-                                     .flags = first ? 0 : flags_of(&sim->info),
-                                     .contact = t->contact_used,
-                                     .contact_count = (int32_t)contacts};
+    t->frame[i] = *frame;
+    t->frame[i].contact = t->contact_used;
+    t->frame[i].contact_count = (int32_t)contacts;
     double* to = t->number + i * (size_t)(t->q_size + 2 * t->v_size + t->s_size);
-    const double* const from[] = {s->q, s->v, s->memory,
-                                  sim->v_solved != NULL ? sim->v_solved : s->v};
+    const double* const part[] = {from->q, from->v, from->s, from->v_solved};
     const int32_t size[] = {t->q_size, t->v_size, t->s_size, t->v_size};
     for (int k = 0; k < 4; ++k) {
         if (size[k] > 0) {
-            memcpy(to, from[k], (size_t)size[k] * sizeof *to);
+            memcpy(to, part[k], (size_t)size[k] * sizeof *to);
             to += size[k];
         }
     }
     if (t->joint_count > 0) {
-        memcpy(t->joint + i * (size_t)t->joint_count, s->joint,
+        memcpy(t->joint + i * (size_t)t->joint_count, from->joint,
                (size_t)t->joint_count * sizeof *t->joint);
     }
     if (contacts > 0) {
-        memcpy(t->contact + t->contact_used, s->contacts.item, contacts * sizeof *t->contact);
+        memcpy(t->contact + t->contact_used, from->contacts->item, contacts * sizeof *t->contact);
     }
     t->contact_used += contacts;
     t->count += 1;
     return PERP_OK;
+}
+
+/* The three steps that an adaptive step is extrapolated from; the state at its start is the last frame. */
+static perp_status push_parts(perpi_tape* t, const perp_sim* sim)
+{
+    const perpi_adaptive* a = &sim->halves;
+    const perpi_state *s = &sim->state, *whole = &a->whole.state, *half = &a->half.state;
+    const bool solved = sim->v_solved != NULL;
+    const double h = s->h_last, start = s->time - h;
+    const unsigned flags =
+        flags_of(&a->whole.info) | flags_of(&a->half.info) | flags_of(&sim->info);
+    perp_status status = push_frame(
+        t, &(perpi_tape_frame){.role = PERPI_TAPE_WHOLE, .time = s->time, .h = h, .flags = flags},
+        &(tape_source){whole->q, whole->v, whole->memory, solved ? a->whole.v_solved : whole->v,
+                       whole->joint, &whole->contacts});
+    if (status == PERP_OK) {
+        status = push_frame(
+            t, &(perpi_tape_frame){.role = PERPI_TAPE_HALF, .time = start + 0.5 * h, .h = 0.5 * h},
+            &(tape_source){half->q, half->v, half->memory, solved ? a->half.v_solved : half->v,
+                           half->joint, &half->contacts});
+    }
+    if (status == PERP_OK) {
+        status = push_frame(
+            t, &(perpi_tape_frame){.role = PERPI_TAPE_SECOND, .time = s->time, .h = 0.5 * h},
+            &(tape_source){a->q_plain, a->v_plain, a->s_plain, a->v_end, s->joint, &s->contacts});
+    }
+    return status;
+}
+
+perp_status perpi_tape_push(perpi_tape* t, const perp_sim* sim)
+{
+    const perpi_state* s = &sim->state;
+    const bool first = s->step == 0;
+    perp_status status = PERP_OK;
+    if (sim->adaptive && !first && !s->after_impact) {
+        status = push_parts(t, sim);
+    }
+    const perpi_tape_frame frame = {.role = PERPI_TAPE_STATE,
+                                    .time = s->time,
+                                    .h = first || s->after_impact ? 0.0 : s->h_last,
+                                    .tick = s->tick,
+                                    .kind = first ? PERP_STEP_TIME : sim->info.kind,
+                                    .flags = first ? 0 : flags_of(&sim->info)};
+    return status != PERP_OK
+               ? status
+               : push_frame(t, &frame,
+                            &(tape_source){s->q, s->v, s->memory,
+                                           sim->v_solved != NULL ? sim->v_solved : s->v, s->joint,
+                                           &s->contacts});
 }

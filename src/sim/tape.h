@@ -4,7 +4,17 @@
 
 #include "sim/internal.h"
 
+/* What a frame is: a state of the run; or of an adaptive step the ends of the whole step, of its first half and of its
+ * second half, before the state that is extrapolated from them. */
+typedef enum perpi_tape_role {
+    PERPI_TAPE_STATE = 0,
+    PERPI_TAPE_WHOLE,
+    PERPI_TAPE_HALF,
+    PERPI_TAPE_SECOND,
+} perpi_tape_role;
+
 typedef struct perpi_tape_frame {
+    perpi_tape_role role;
     double time, h; /* h: of the step that led there; 0 of the first and of impacts */
     int64_t tick;
     perp_step_kind kind;
@@ -28,7 +38,7 @@ void perpi_tape_begin(perpi_tape* tape, const perp_sim* sim);
 void perpi_tape_free(perpi_tape* tape);
 /* Room for so many frames in total. */
 PERP_NODISCARD perp_status perpi_tape_reserve(perpi_tape* tape, size_t frames);
-/* Appends the present state of the simulation. */
+/* Appends the present state of the simulation; after an adaptive step, its parts before it. */
 PERP_NODISCARD perp_status perpi_tape_push(perpi_tape* tape, const perp_sim* sim);
 
 static inline const double* perpi_tape_q(const perpi_tape* t, size_t i)

@@ -157,6 +157,32 @@ static void differentiate_carry(const perpi_linear_step* l, const perpi_body* bo
     b->L_torque = m3_madd(m3_identity(), -1.0, b->spin_torque);
 }
 
+/* An impact: M v' = M v + J' p at the same pose. */
+static void make_body_of_impact(perpi_linear_step* l, const perpi_body* body, perpi_linear_body* b)
+{
+    const perpi_step_input* in = &l->step.in;
+    const int32_t index = b->body;
+    for (int i = 0; i < 3; ++i) {
+        b->M_inverse[i] = 1.0 / body->mass;
+    }
+    b->turn_turn = m3_identity();
+    if (!b->turns) {
+        return;
+    }
+    if (in->model->dimension == 2) {
+        b->I.m[2][2] = b->spin_rate.m[2][2] = body->inertia.m[2][2];
+        b->M_inverse[11] = 1.0 / b->I.m[2][2];
+        return;
+    }
+    b->I = b->spin_rate = perpi_world_inertia(body, &l->f->pose[index]);
+    const mat3 inverse = m3_inverse(b->I);
+    memcpy(b->M_inverse + 3, inverse.m, sizeof inverse.m);
+    if (b->unround) {
+        b->spin_turn = inertia_turn(b->I, perpi_state_rate(in->model, in->v, index));
+        b->M_turn = inertia_turn(b->I, v3_from(l->v + l->f->dof[b->block] + 3));
+    }
+}
+
 static perp_status make_body(perpi_linear_step* l, int32_t index, perpi_linear_body* b)
 {
     const perpi_step_input* in = &l->step.in;
@@ -169,6 +195,10 @@ static perp_status make_body(perpi_linear_step* l, int32_t index, perpi_linear_b
     b->mass = body->mass;
     b->turns = !body->particle;
     b->unround = model->dimension == 3 && b->turns && !perpi_inertia_round(body);
+    if (l->step.impact) {
+        make_body_of_impact(l, body, b);
+        return PERP_OK;
+    }
     const double linear = body->mass + in->h * body->drag_linear;
     for (int i = 0; i < 3; ++i) {
         b->M_inverse[i] = 1.0 / linear;

@@ -58,6 +58,9 @@ struct perpi_linear_step {
     perpi_linear_body* body;
     size_t body_capacity;
     int32_t body_count;
+    double* v_start; /* velocities of the problem at the start */
+    double* rebound; /* impacts, per contact: e of its law; 0: it does not rebound */
+    size_t v_start_capacity, rebound_capacity;
     /* pattern of K */
     int32_t *start, *column, *fill;
     size_t start_capacity, column_capacity, fill_capacity;

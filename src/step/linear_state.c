@@ -90,6 +90,41 @@ static void add_block_turn(const perpi_linear_step* l, const perpi_linear_body* 
     }
 }
 
+/* Normal velocity of a contact by velocities laid out as those of the state, and its transpose. */
+static double start_speed(const perpi_linear_step* l, int32_t i, const double* dv)
+{
+    const int32_t stride = perpi_v_stride(l->step.in.model);
+    const perp_constraint* c = &l->f->constraint[i];
+    const int32_t body[2] = {l->step.in.contact[i].body_a, l->step.in.contact[i].body_b};
+    const double* J = l->f->J + c->jac;
+    double u = 0.0;
+    for (int side = 0; side < 2; ++side) {
+        const int32_t block = c->block[side];
+        const int32_t n = block >= 0 ? l->f->dof[block + 1] - l->f->dof[block] : 0;
+        for (int32_t k = 0; k < n; ++k) {
+            u += J[k] * dv[stride * body[side] + k];
+        }
+        J += c->rows * n;
+    }
+    return u;
+}
+
+static void add_start_speed(const perpi_linear_step* l, int32_t i, double weight, double* yv)
+{
+    const int32_t stride = perpi_v_stride(l->step.in.model);
+    const perp_constraint* c = &l->f->constraint[i];
+    const int32_t body[2] = {l->step.in.contact[i].body_a, l->step.in.contact[i].body_b};
+    const double* J = l->f->J + c->jac;
+    for (int side = 0; side < 2; ++side) {
+        const int32_t block = c->block[side];
+        const int32_t n = block >= 0 ? l->f->dof[block + 1] - l->f->dof[block] : 0;
+        for (int32_t k = 0; k < n; ++k) {
+            yv[stride * body[side] + k] += weight * J[k];
+        }
+        J += c->rows * n;
+    }
+}
+
 /* Efforts of joints and explicit springs. */
 static void add_forces(const perpi_linear_step* l, const double* dq, const double* dv, double* r_v)
 {
@@ -195,11 +230,16 @@ void perpi_linear_residual(const perpi_linear_step* l, const double* dx, double*
             }
         }
     }
-    const int32_t controllers = (int32_t)model->controller_count;
+    const int32_t controllers = l->step.impact ? 0 : (int32_t)model->controller_count;
     for (int32_t i = 0; i < controllers; ++i) {
         const int32_t c = l->f->constraints - controllers + i;
         if (l->d_of[c] >= 0) {
             r_u[l->f->constraint[c].row] += l->d[l->d_of[c]].integral * ds[i];
+        }
+    }
+    for (int32_t i = 0; l->step.impact && i < l->f->contact_count; ++i) { /* e u-, by velocities */
+        if (l->rebound[i] != 0.0) {
+            r_u[l->f->constraint[i].row] += l->rebound[i] * start_speed(l, i, dv);
         }
     }
     add_forces(l, dq, dv, r_v);
@@ -258,11 +298,16 @@ void perpi_linear_residual_adjoint(const perpi_linear_step* l, const double* m_v
             }
         }
     }
-    const int32_t controllers = (int32_t)model->controller_count;
+    const int32_t controllers = l->step.impact ? 0 : (int32_t)model->controller_count;
     for (int32_t i = 0; i < controllers; ++i) {
         const int32_t c = l->f->constraints - controllers + i;
         if (l->d_of[c] >= 0) {
             ys[i] += l->d[l->d_of[c]].integral * m_u[l->f->constraint[c].row];
+        }
+    }
+    for (int32_t i = 0; l->step.impact && i < l->f->contact_count; ++i) {
+        if (l->rebound[i] != 0.0) {
+            add_start_speed(l, i, l->rebound[i] * m_u[l->f->constraint[i].row], yv);
         }
     }
     add_forces_adjoint(l, m_v, yq, yv);
@@ -327,7 +372,8 @@ static bool keeps_displacement(const perpi_body* body)
 
 static mat3 prescribed_turn(const perpi_linear_step* l, int32_t i)
 {
-    return q4_matrix(q4_exp(v3_scale(l->step.in.h, l->f->given_w[i])));
+    return l->step.impact ? m3_identity()
+                          : q4_matrix(q4_exp(v3_scale(l->step.in.h, l->f->given_w[i])));
 }
 
 /* Torques of explicit springs in the momentum that is carried. */
@@ -384,11 +430,11 @@ void perpi_linear_advance(const perpi_linear_step* l, const double* dx, const do
     const perpi_linear_size at = perpi_linear_size_of(model);
     const double *dq = dx + at.q, *dv = dx + at.v;
     double *nq = next + at.q, *nv = next + at.v;
-    const double h = l->step.in.h;
+    const double h = l->step.impact ? 0.0 : l->step.in.h;
     memset(next, 0, (size_t)at.total * sizeof *next);
     for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
         const perpi_body* body = &model->body[i];
-        if (body->dofs > 0 || !keeps_displacement(body)) {
+        if (body->dofs > 0 || (!l->step.impact && !keeps_displacement(body))) {
             continue;
         }
         perpi_linear_add_place(l, nq, i, read_place(l, dq, i));
@@ -420,7 +466,7 @@ void perpi_linear_advance(const perpi_linear_step* l, const double* dx, const do
     carry_forces(l, dq, dv, nv);
     for (int32_t i = 0; i < (int32_t)model->controller_count; ++i) {
         next[at.s + i] = dx[at.s + i];
-        if (!integrates(l, i)) {
+        if (l->step.impact || !integrates(l, i)) {
             continue;
         }
         /* d I' = d I + h d e', d e' = -dx - h d(J v') = -dx - h (J dv' + du - slope dx) */
@@ -452,10 +498,10 @@ void perpi_linear_advance_adjoint(const perpi_linear_step* l, const double* y_ne
     const perpi_linear_size at = perpi_linear_size_of(model);
     const double *nq = y_next + at.q, *nv = y_next + at.v;
     double *yq = y + at.q, *yv = y + at.v;
-    const double h = l->step.in.h;
+    const double h = l->step.impact ? 0.0 : l->step.in.h;
     for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
         const perpi_body* body = &model->body[i];
-        if (body->dofs > 0 || !keeps_displacement(body)) {
+        if (body->dofs > 0 || (!l->step.impact && !keeps_displacement(body))) {
             continue;
         }
         perpi_linear_add_place(l, yq, i, read_place(l, nq, i));
@@ -492,7 +538,7 @@ void perpi_linear_advance_adjoint(const perpi_linear_step* l, const double* y_ne
     for (int32_t i = 0; i < (int32_t)model->controller_count; ++i) {
         const double s = y_next[at.s + i];
         y[at.s + i] += s;
-        if (!integrates(l, i)) {
+        if (l->step.impact || !integrates(l, i)) {
             continue;
         }
         const int32_t c = l->f->constraints - (int32_t)model->controller_count + i;

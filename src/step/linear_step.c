@@ -43,11 +43,30 @@ void perpi_linear_step_destroy(perpi_linear_step* l)
     if (l == NULL) {
         return;
     }
-    void* const owned[] = {
-        l->v,          l->p,    l->u,       l->w,      l->size,       l->work,         l->law,
-        l->d,          l->d_of, l->force,   l->body,   l->force_rate, l->force_spring, l->start,
-        l->column,     l->fill, l->contact, l->frozen, l->q_next,     l->v_next,       l->s_next,
-        l->pose_before};
+    void* const owned[] = {l->v,
+                           l->p,
+                           l->u,
+                           l->w,
+                           l->size,
+                           l->work,
+                           l->law,
+                           l->d,
+                           l->d_of,
+                           l->force,
+                           l->body,
+                           l->force_rate,
+                           l->force_spring,
+                           l->start,
+                           l->column,
+                           l->fill,
+                           l->contact,
+                           l->frozen,
+                           l->q_next,
+                           l->v_next,
+                           l->s_next,
+                           l->pose_before,
+                           l->v_start,
+                           l->rebound};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(l->context, owned[i]);
     }
@@ -195,6 +214,20 @@ static bool matters(const perpi_linear_step* l, int32_t i)
     return any;
 }
 
+/* d (e u-) by the pose, u- with the velocities before the impact. */
+static perp_status add_rebound(perpi_linear_step* l, const perpi_solved* at, int32_t i,
+                               perpi_constraint_derivative* d)
+{
+    perpi_constraint_derivative before;
+    perpi_solved start = *at;
+    start.v = l->v_start;
+    const perp_status status = perpi_constraint_differentiate(&start, i, &before);
+    for (int c = 0; status == PERP_OK && c < PERPI_PAIR_DOFS; ++c) {
+        d->u[0][c] += l->rebound[i] * before.u[0][c];
+    }
+    return status;
+}
+
 static perp_status add_derivative(perpi_linear_step* l, const perpi_solved* at, int32_t i)
 {
     if (l->d_of[i] >= 0) {
@@ -204,6 +237,9 @@ static perp_status add_derivative(perpi_linear_step* l, const perpi_solved* at, 
         perpi_grow(l->context, &l->d, &l->d_capacity, (size_t)l->d_count + 1, sizeof *l->d);
     if (status == PERP_OK) {
         status = perpi_constraint_differentiate(at, i, &l->d[l->d_count]);
+    }
+    if (status == PERP_OK && l->step.impact && i < l->f->contact_count && l->rebound[i] != 0.0) {
+        status = add_rebound(l, at, i, &l->d[l->d_count]);
     }
     if (status == PERP_OK) {
         l->report.flags |= l->d[l->d_count].border ? PERPI_LINEAR_CHOICE : 0;
@@ -258,6 +294,9 @@ static perp_status differentiate_rows(perpi_linear_step* l)
     if (status == PERP_OK) {
         status = perpi_grow(l->context, &l->force_spring, &l->force_spring_capacity, forces,
                             sizeof *l->force_spring);
+    }
+    if (l->step.impact) {
+        return status; /* forces have no time to act */
     }
     for (int32_t i = 0; status == PERP_OK && i < (int32_t)model->joint_count; ++i) {
         bool any = false;
@@ -330,6 +369,47 @@ static void shift_impulses(perpi_linear_step* l)
     }
 }
 
+static perp_status formulate_step(perpi_linear_step* l)
+{
+    perpi_step_input* in = &l->step.in;
+    if (!l->step.impact) {
+        return perpi_formulate(l->f, in);
+    }
+    in->h = INFINITY; /* gaps do not count */
+    return perpi_formulate_other(
+        l->f, in->model, PERPI_PURPOSE_IMPACT, 1.0,
+        &(perpi_placed){in->q, in->v, in->contact, in->contact_count, in->joint});
+}
+
+/* Of an impact: which contacts rebound, by drift[0] = e u- (impact.c), u- the normal velocity before it. A smaller e than
+ * the model's was reduced to conserve energy, by a rule that is not differentiated. */
+static perp_status find_rebounds(perpi_linear_step* l)
+{
+    static const double SAME_LAW = 1e-9;
+    const perpi_step_input* in = &l->step.in;
+    perp_status status = perpi_grow(l->context, &l->v_start, &l->v_start_capacity, (size_t)l->dofs,
+                                    sizeof *l->v_start);
+    if (status == PERP_OK) {
+        status = perpi_grow(l->context, &l->rebound, &l->rebound_capacity,
+                            (size_t)in->contact_count, sizeof *l->rebound);
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    perpi_formulation_gather_v(l->f, in->model, in->v, l->v_start);
+    for (int32_t i = 0; i < in->contact_count; ++i) {
+        const perp_contact* c = &in->contact[i];
+        const double u = perpi_formulation_speed(l->f, i, 0, l->v_start) +
+                         l->f->b[l->f->constraint[i].row] - c->drift[0];
+        const double e = perp_model_pair_restitution(in->model, c->body_a, c->body_b);
+        l->rebound[i] = c->drift[0] != 0.0 ? c->drift[0] / u : 0.0;
+        if (l->rebound[i] != 0.0 && !(fabs(l->rebound[i] - e) <= SAME_LAW)) {
+            l->report.flags |= PERPI_LINEAR_FALLBACK;
+        }
+    }
+    return PERP_OK;
+}
+
 perp_status perpi_linear_step_make(perpi_linear_step* l, const perpi_taken_step* step,
                                    const perpi_linear_options* options)
 {
@@ -338,7 +418,7 @@ perp_status perpi_linear_step_make(perpi_linear_step* l, const perpi_taken_step*
     l->report = (perpi_linear_report){.margin = INFINITY, .margin_constraint = -1};
     l->columns = perpi_pair_columns(step->in.model);
     l->frozen_done = false;
-    perp_status status = perpi_formulate(l->f, &l->step.in);
+    perp_status status = formulate_step(l);
     if (status != PERP_OK) {
         return status;
     }
@@ -352,9 +432,13 @@ perp_status perpi_linear_step_make(perpi_linear_step* l, const perpi_taken_step*
                                .contact = step->in.contact,
                                .joint = step->joint_end,
                                .memory = step->s_end,
-                               .v_start = step->in.v};
+                               .v_start = step->impact ? NULL : step->in.v};
     perpi_pack(l->f, step->in.model, &point, l->v, l->p);
     status = perpi_linear_bodies(l);
+    if (status != PERP_OK) {
+        return status;
+    }
+    status = l->step.impact ? find_rebounds(l) : PERP_OK;
     if (status != PERP_OK) {
         return status;
     }
@@ -406,6 +490,11 @@ static perp_status check_solution(perpi_linear_step* l, const double* x, int32_t
                           l->step.in.t);
     }
     return PERP_OK;
+}
+
+bool perpi_linear_step_free(const perpi_linear_step* l)
+{
+    return l->d_count == 0;
 }
 
 /* Parts of the parameter vector: r_v, r_u, g, then the state after the step. */

@@ -37,6 +37,7 @@ typedef struct perpi_taken_step {
     const double* v_solved;      /* flat: velocities that solved it */
     const double *q_end, *v_end; /* flat: the state after it */
     bool carries;                /* the state keeps angular momentum (momentum.h) */
+    bool impact; /* an impact by Newton's law instead of a step in time; h is not read */
     /* The step before, for the slip of rolling contacts (rolling.c); NULL: there was none. */
     const double* q_before;
     const perp_contact* contact_before;
@@ -76,13 +77,31 @@ PERP_NODISCARD perp_status perpi_linear_step_make(perpi_linear_step* l,
                                                   const perpi_linear_options* options);
 const perpi_linear_report* perpi_linear_step_report(const perpi_linear_step* l);
 
+/* Whether no constraint has an impulse or an active law. */
+bool perpi_linear_step_free(const perpi_linear_step* l);
+
 /* What a change of parameters alone changes of a step, at its state and its solution: the rows of the residual, and the
  * state after it. Laid out as perpi_linear_step_parameter_size says. */
 int32_t perpi_linear_step_parameter_size(const perpi_linear_step* l);
-/* These numbers with another model of the same structure; weight times them is added to out. Differences over several
- * models give derivatives. geometry: sizes or places of shapes differ. */
-PERP_NODISCARD perp_status perpi_linear_step_vary(perpi_linear_step* l, const perp_model* model,
-                                                  bool geometry, double weight, double* out);
+/* These numbers with another model of the same structure, at another time or with another length of the step; weight
+ * times them is added to out. Differences over several variations give derivatives. */
+typedef struct perpi_variation {
+    const perp_model* model;
+    bool geometry; /* sizes or places of shapes differ */
+    double dt, dh;
+} perpi_variation;
+PERP_NODISCARD perp_status perpi_linear_step_vary(perpi_linear_step* l, const perpi_variation* by,
+                                                  double weight, double* out);
+
+/* Derivatives by numbers of the model that need no variation of the whole step, per body, shape and pair; inertia: of
+ * planar bodies about z, of round ones about any axis. */
+typedef struct perpi_linear_light {
+    double *mass, *inertia, *gravity, *drag; /* 1, 1, 3, 2 a body */
+    double *friction_body, *friction_shape, *friction_pair;
+} perpi_linear_light;
+/* Adds those of the step by the multipliers of its adjoint. */
+void perpi_linear_step_light(const perpi_linear_step* l, const double* multiplier,
+                             perpi_linear_light* light);
 
 /* dx: at the start; parameter: NULL, or the change by a parameter as above; dx_next: after the step. */
 PERP_NODISCARD perp_status perpi_linear_step_forward(perpi_linear_step* l, const double* dx,

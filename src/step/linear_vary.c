@@ -89,6 +89,9 @@ static perp_status vary_contact(perpi_linear_step* l, const perp_model* model, b
     if (c->cone != PERP_CONE_NONE) {
         c->mu = perpi_model_friction(model, shape[0], shape[1]);
     }
+    if (l->step.impact) {
+        c->drift[0] = 0.0;
+    }
     if (l->d[l->d_of[i]].rolling != PERPI_ROLLING_NONE) {
         return vary_rolling(l, model, geometry, l->d[l->d_of[i]].rolling, c);
     }
@@ -158,9 +161,9 @@ static void add_residual(const perpi_linear_step* l, double weight, double* out)
     }
 }
 
-/* out += weight (the state after the step, at the same v' and p). */
-static perp_status add_next_state(perpi_linear_step* l, const perpi_step_input* in, double weight,
-                                  double* out)
+/* out += weight (the state after the step, at the same v' and p). all: the length of the step differs. */
+static perp_status add_next_state(perpi_linear_step* l, const perpi_step_input* in, bool all,
+                                  double weight, double* out)
 {
     const perp_model* model = in->model;
     const perpi_linear_size at = perpi_linear_size_of(model);
@@ -192,7 +195,7 @@ static perp_status add_next_state(perpi_linear_step* l, const perpi_step_input* 
         for (int32_t k = 0; k < vn; ++k) {
             out[at.v + vn * i + k] += weight * (l->v_next[vn * i + k] - l->step.v_end[vn * i + k]);
         }
-        if (model->body[i].dofs > 0) {
+        if (model->body[i].dofs > 0 && !all) {
             continue; /* moved by v' alone */
         }
         const perpi_pose a = perpi_state_pose(model, l->step.q_end, i);
@@ -215,14 +218,42 @@ static perp_status add_next_state(perpi_linear_step* l, const perpi_step_input* 
     return PERP_OK;
 }
 
-perp_status perpi_linear_step_vary(perpi_linear_step* l, const perp_model* model, bool geometry,
-                                   double weight, double* out)
+/* The problem of the step with the contacts l->contact. */
+static perp_status formulate_varied(perpi_linear_step* l, const perpi_step_input* in)
 {
+    if (!l->step.impact) {
+        return perpi_formulate(l->varied, in);
+    }
+    /* drift[0] is e times the normal velocity before the impact: linear_step.c */
+    const perp_status status = perpi_formulate_other(
+        l->varied, in->model, PERPI_PURPOSE_IMPACT, 1.0,
+        &(perpi_placed){in->q, in->v, in->contact, in->contact_count, in->joint});
+    for (int32_t i = 0; status == PERP_OK && i < in->contact_count; ++i) {
+        if (l->rebound[i] != 0.0) {
+            const double e = l->rebound[i] *
+                             perp_model_pair_restitution(in->model, in->contact[i].body_a,
+                                                         in->contact[i].body_b) /
+                             perp_model_pair_restitution(l->step.in.model, in->contact[i].body_a,
+                                                         in->contact[i].body_b);
+            double* b = &l->varied->b[l->varied->constraint[i].row];
+            *b += e * (perpi_formulation_speed(l->varied, i, 0, l->v_start) + *b);
+        }
+    }
+    return status;
+}
+
+perp_status perpi_linear_step_vary(perpi_linear_step* l, const perpi_variation* by, double weight,
+                                   double* out)
+{
+    const perp_model* model = by->model;
+    const bool geometry = by->geometry;
     perpi_step_input in = l->step.in;
     perp_status status = freeze_contacts(l);
     if (status != PERP_OK) {
         return status;
     }
+    in.t += by->dt;
+    in.h += by->dh;
     if (in.contact_count > 0) {
         memcpy(l->contact, in.contact, (size_t)in.contact_count * sizeof *l->contact);
     }
@@ -236,7 +267,7 @@ perp_status perpi_linear_step_vary(perpi_linear_step* l, const perp_model* model
     }
     in.model = model;
     in.contact = l->contact;
-    status = perpi_formulate(l->varied, &in);
+    status = formulate_varied(l, &in);
     if (status == PERP_OK &&
         (l->varied->problem.dof_count != l->dofs || l->varied->problem.row_count != l->rows)) {
         return perpi_fail(l->context, PERP_ERROR_UNSUPPORTED,
@@ -244,7 +275,68 @@ perp_status perpi_linear_step_vary(perpi_linear_step* l, const perp_model* model
     }
     if (status == PERP_OK) {
         add_residual(l, weight, out);
-        status = add_next_state(l, &in, weight, out + l->dofs + 2 * l->rows);
+        status = l->step.impact
+                     ? PERP_OK
+                     : add_next_state(l, &in, by->dh != 0.0, weight, out + l->dofs + 2 * l->rows);
     }
     return status;
+}
+
+/* d mu of a contact by the coefficients that it comes from: a pair's, or the geometric mean of two. */
+static void add_friction(const perp_model* model, const perp_contact* c, double weight,
+                         perpi_linear_light* light)
+{
+    const int32_t shape[2] = {perpi_key_shape_a(c->key), perpi_key_shape_b(c->key)};
+    const perpi_surface* s[2] = {&model->surface[shape[0]], &model->surface[shape[1]]};
+    const bool own = !isnan(s[0]->friction) || !isnan(s[1]->friction);
+    const perpi_pair* pair = own ? NULL : perpi_model_pair(model, s[0]->body, s[1]->body);
+    if (pair != NULL && !isnan(pair->mu)) {
+        light->friction_pair[pair - model->pair] += weight;
+        return;
+    }
+    double f[2];
+    for (int side = 0; side < 2; ++side) {
+        f[side] =
+            isnan(s[side]->friction) ? model->body[s[side]->body].friction : s[side]->friction;
+    }
+    for (int side = 0; side < 2; ++side) {
+        const double slope = f[side] > 0.0 ? 0.5 * sqrt(f[1 - side] / f[side]) : 0.0;
+        if (isnan(s[side]->friction)) {
+            light->friction_body[s[side]->body] += weight * slope;
+        } else {
+            light->friction_shape[shape[side]] += weight * slope;
+        }
+    }
+}
+
+void perpi_linear_step_light(const perpi_linear_step* l, const double* multiplier,
+                             perpi_linear_light* light)
+{
+    const perpi_step_input* in = &l->step.in;
+    const perp_model* model = in->model;
+    const double h = in->h;
+    for (int32_t i = 0; i < l->body_count; ++i) {
+        const perpi_linear_body* b = &l->body[i];
+        const perpi_body* body = &model->body[b->body];
+        const double* m = multiplier + l->f->dof[b->block];
+        const double* next = l->v + l->f->dof[b->block];
+        const double* v = in->v + (size_t)perpi_v_stride(model) * (size_t)b->body;
+        for (int32_t k = 0; k < model->dimension; ++k) {
+            const double g = v3_get(body->gravity, k);
+            light->mass[b->body] += m[k] * (v[k] + h * g - next[k]);
+            light->gravity[3 * b->body + k] += m[k] * h * body->mass;
+            light->drag[2 * b->body] -= m[k] * h * next[k];
+        }
+        for (int32_t k = model->dimension; k < body->dofs; ++k) {
+            light->inertia[b->body] += m[k] * (v[k] - next[k]);
+            light->drag[2 * b->body + 1] -= m[k] * h * next[k];
+        }
+    }
+    const double* g = multiplier + l->dofs + l->rows;
+    for (int32_t i = 0; i < l->f->contact_count; ++i) {
+        const double weight = g[l->f->constraint[i].row];
+        if (weight != 0.0) {
+            add_friction(model, &in->contact[i], weight, light);
+        }
+    }
 }

@@ -153,9 +153,9 @@ def cases_and_draws_are_combined():
             assert abs(row["objective"] - sum(compute(x) for x in costs)) < 1e-12 * abs(row["objective"])
 
 
-def long_design(name="long", method="nelder-mead"):
-    """Some 1000 short runs: three cases, draws, a constraint."""
-    return design(name, method=method, unknown=unknowns(a=-1.2, b=1), cases=[{"c": 0}, {"c": 0.1}, {"c": 0.2}],
+def long_design(name="long", method="nelder-mead", duration=0.01):
+    """Some 1000 runs: three cases, draws, a constraint."""
+    return design(name, {**POINT, "duration": duration}, method=method, unknown=unknowns(a=-1.2, b=1), cases=[{"c": 0}, {"c": 0.1}, {"c": 0.2}],
                   vary={"d": {"uniform": [-0.1, 0.1]}}, sample={"trials": 2, "seed": 4}, combine="mean",
                   minimise="rosenbrock + c*d + (a - d)^2", subject_to=["a <= 0.8 + c/10"], stop={"evaluations": 150})
 
@@ -332,6 +332,91 @@ def half_the_step_shows_what_depends_on_it():
     assert done["best"] < 1e-10 and 1e-6 < done["half_step"] < 1e-2, done
     assert abs(done["half_step_change"] - (done["half_step"] - done["best"])) < 1e-15
     assert "half the step  objective" in good("design", name, "--out", "text.db").stdout
+
+
+@test
+def half_the_step_of_any_kind_of_step():
+    """A number, an expression, an adaptive step, one that each candidate sets, one that is not given."""
+    body = [{"name": "p", "mass": 1, "position": [0, 0], "velocity": ["a", 0], "shapes": [{"type": "particle"}]}]
+    base = {**POINT, "bodies": body, "duration": 0.4, "measures": {"x": "p.position.x"}}
+    for step, more, steps in ((0.1, {}, 4), ("h", {}, 4), ({"error": 1e-3}, {}, None), (0.1, {"/step": [0.1, 0.2, 0.1]}, 4)):
+        scene = {**base, "step": step, "parameters": {"a": 1, "h": 0.1}}
+        unknown = {"a": {"start": 1, "bounds": [0, 3]}}
+        unknown.update({k: {"start": v[2], "bounds": v[:2]} for k, v in more.items()})
+        name = design("kind", scene, unknown=unknown, cases=[{"h": 0.1}, {"h": 0.1}, {"h": 0.1}], method="nelder-mead",
+                      minimise="(x - 0.5)^2" + (" + ([/step] - 0.1)^2" if more else ""), stop={"tolerance": 1e-2})
+        solve(name, "--jobs", "1")
+        found = rows("kind.db")
+        assert [r["step_factor"] for r in found[-3:]] == [0.5] * 3 and found[-4]["step_factor"] == 1
+        if steps is not None:
+            assert [r["steps"] for r in found[-3:]] == [2 * steps] * 3 or more, (step, found[-1])
+            best = [r for r in found if r["evaluation"] == max(evaluations("kind.db"), key=lambda r: r["id"])["id"]]
+            assert len({r["steps"] for r in best}) == 1, best
+
+
+@test
+def an_interrupted_design_says_how_to_go_on():
+    scene = {**POINT, "duration": 20, "step": 0.001}
+    name = design("slow", scene, stop={"evaluations": 100000, "tolerance": 1e-12})
+    process = subprocess.Popen([PERP, "design", name, "--out", "slow.db", "--jobs", "1", "--json"], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
+    for _ in range(200):  # until it has begun
+        time.sleep(0.05)
+        if os.path.exists("slow.db") and process.poll() is None:
+            break
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    out, error = process.communicate(timeout=60)
+    assert process.returncode == 3 and json.loads(out)["status"] == "interrupted", (out, error)
+    assert "--resume goes on" in error, error
+
+
+@test
+def the_page_holds_the_evaluations():
+    name = design(stop={"tolerance": 1e-2})
+    done = solve(name, "--page", "d.html")
+    with open("d.html", encoding="utf-8") as f:
+        text = f.read()
+    begin = text.index('{"format":"perp-design-page"')
+    data = json.loads(text[begin:text.index("</script>", begin)])
+    assert len(data["data"]) == done["evaluations"] + 1 and abs(data["best"] - done["best"]) < 1e-9
+    assert data["replay"] is None or "<html" in data["replay"]
+    write("other.html", "mine")
+    message = refused(name, "--page", "other.html")
+    assert "no page of a design" in message and open("other.html", encoding="utf-8").read() == "mine"
+    assert "is the study itself" in refused(name, "--page", name)
+
+
+@test
+def the_design_of_init_runs_as_it_is():
+    good("init", "--design", "first.json")
+    done = solve("first.json")
+    assert done["status"] == "converged" and done["best"] < 0.2 * done["start"], done
+    assert "not both" in perp("init", "--design", "--study", "x.json").stderr
+
+
+@test
+def the_schema_accepts_good_designs_and_refuses_bad_ones():
+    try:
+        import jsonschema  # pylint: disable=import-outside-toplevel
+    except ImportError:
+        print("skipped: python3-jsonschema is not installed")
+        return
+    with open(os.path.join(SOURCE, "docs", "schema", "study.schema.json"), encoding="utf-8") as f:
+        validator = jsonschema.Draft202012Validator(json.load(f))
+    full = {**DESIGN, "cases": [{"c": 1}], "combine": "max", "robust": "worst", "vary": {"d": {"uniform": [0, 1]}},
+            "sample": {"seed": 1}, "subject_to": ["a <= 1"], "method": "cma-es", "population": 10, "starts": 3,
+            "stop": {"evaluations": 10, "tolerance": 1e-3}}
+    validator.validate(DESIGN)
+    validator.validate(full)
+    solve(design("full", **full))
+    for change in ({"minimise": 1}, {"unknown": {}}, {"unknown": {"a": {"start": 1}}}, {"method": "newton"}, {"starts": 0},
+                   {"combine": "min"}, {"cases": []}, {"cases": [{"c": "x"}]}, {"stop": {"tolerance": 0}},
+                   {"subject_to": "a <= 1"}, {"population": 2}):
+        assert not validator.is_valid({**full, **change}), change
+        refused(design("bad", **{**full, **change}))
+    for key in ("unknown", "minimise"):
+        assert not validator.is_valid({k: v for k, v in DESIGN.items() if k != key}), key
 
 
 @test

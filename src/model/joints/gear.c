@@ -58,7 +58,7 @@ perp_status perpi_gear_make(const perp_model* model, const perp_joint_def* def, 
     }
     const char* extra = def->has_limits                      ? "limits"
                         : def->friction != 0.0               ? "friction"
-                        : def->damping != 0.0                ? "damping"
+                        : def->armature != 0.0               ? "armature"
                         : def->motor.type != PERP_MOTOR_NONE ? "motor"
                         : def->start != 0.0                  ? "start"
                                                              : NULL;
@@ -69,14 +69,32 @@ perp_status perpi_gear_make(const perp_model* model, const perp_joint_def* def, 
     if (!isfinite(def->ratio)) {
         return perpi_fail(context, PERP_ERROR_INPUT, "ratio: must be finite, got %g", def->ratio);
     }
+    if (!(def->stiffness >= 0.0) || !isfinite(def->stiffness) || !(def->damping >= 0.0) ||
+        !isfinite(def->damping)) {
+        return perpi_fail(context, PERP_ERROR_INPUT, "%s: must be >= 0",
+                          def->damping >= 0.0 ? "stiffness" : "damping");
+    }
+    const bool soft = def->stiffness > 0.0 || def->damping > 0.0;
+    if (!soft && isfinite(def->motor.max_effort)) {
+        return perpi_fail(context, PERP_ERROR_INPUT,
+                          "max_effort: belongs to a gear with stiffness or damping");
+    }
+    if (!(def->motor.max_effort > 0.0)) {
+        return perpi_fail(context, PERP_ERROR_INPUT, "max_effort: must be > 0, got %g",
+                          def->motor.max_effort);
+    }
     const perpi_joint *first = &model->joint[gear->geared[0]],
                       *second = &model->joint[gear->geared[1]];
     const double offset = second->start - def->ratio * first->start;
     gear->ratio = def->ratio;
     gear->offset = isnan(def->offset) ? offset : def->offset;
+    if (!isfinite(gear->offset)) {
+        return perpi_fail(context, PERP_ERROR_INPUT, "offset: must be finite, got %g",
+                          gear->offset);
+    }
     gear->size = gear->own_size = second->size;
     const double size = second->type == PERP_JOINT_PRISMATIC ? second->size : 1.0;
-    if (!(fabs(offset - gear->offset) <= ASSEMBLY_TOLERANCE * size)) {
+    if (!soft && !(fabs(offset - gear->offset) <= ASSEMBLY_TOLERANCE * size)) {
         return perpi_fail(
             context, PERP_ERROR_INPUT,
             "offset: at the start '%s' is at %g and '%s' at %g, which needs an offset "

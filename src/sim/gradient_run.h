@@ -1,0 +1,61 @@
+/* src/sim/gradient_run.h - a run that is being differentiated, shared by the files of gradients. */
+#ifndef PERPI_GRADIENT_RUN_H
+#define PERPI_GRADIENT_RUN_H
+
+#include "sim/gradient.h"
+#include "sim/tape.h"
+#include "step/linear_step.h"
+
+typedef struct perpi_gradient_work {
+    perp_sim* sim;
+    perp_context* context;
+    const perp_model* model;
+    const perpi_gradient_input* in;
+    perp_measure_kind kind;
+    const perpi_expr* expr;
+    const perp_quantity* quantity;
+    int32_t quantity_count;
+    int32_t slot_base; /* of the quantities in expressions */
+    perpi_tape tape;
+    perpi_linear_step* linear;
+    perpi_linear_size size;
+    double* time; /* per state of the run */
+    size_t time_capacity;
+    int64_t count;             /* states */
+    int64_t extreme, crossing; /* states at which the measure takes its value */
+    double* room;              /* of the vectors below */
+    double *y, *y_next, *other, *slot, *q, *v;
+    double* forward;   /* displacements, one after the other for each parameter */
+    double* parameter; /* of a step */
+    size_t parameter_capacity;
+    perpi_joint_input* joint;
+    double* gradient;
+    perp_gradient_flags* flags;
+    perpi_linear_light light;
+    double* light_room;
+    /* checkpoints */
+    unsigned char* snapshot;
+    size_t snapshot_capacity, snapshot_used;
+    size_t* snapshot_at; /* of each: where it begins, its size */
+    size_t snapshot_at_capacity;
+    int64_t stride, kept;
+} perpi_gradient_work;
+
+/* y += what the sample of state k, at `frame` of the tape, adds to the derivatives by that state. crossing: the frames
+ * between which a condition becomes true, read if k is one of them. */
+void perpi_gradient_sample(perpi_gradient_work* g, int64_t k, size_t frame,
+                           const size_t crossing[2], double* y);
+/* d measure / d (time of state k) at fixed states; frame: of each state of the run. */
+double perpi_gradient_sample_time(perpi_gradient_work* g, int64_t k, const size_t* frame);
+/* The step from one frame of the tape to another. */
+perpi_taken_step perpi_gradient_step(perpi_gradient_work* g, size_t from, size_t frame);
+void perpi_gradient_count(perpi_gradient_work* g, const perpi_tape_frame* frame, bool immaterial);
+/* What a parameter changes of the step of g->linear, into g->parameter, for which there must be room. */
+PERP_NODISCARD perp_status perpi_gradient_vary(perpi_gradient_work* g,
+                                               const perpi_gradient_parameter* p);
+PERP_NODISCARD perp_status perpi_gradient_room(perpi_gradient_work* g);
+
+/* gradient_adaptive.c: backwards through adaptive steps and impacts. */
+PERP_NODISCARD perp_status perpi_gradient_back_adaptive(perpi_gradient_work* g);
+
+#endif

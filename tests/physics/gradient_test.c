@@ -1,0 +1,461 @@
+/* Derivatives of measures along a run: closed forms, the scheme's own recursions, differences of whole runs. */
+#include "perp/perp.h"
+#include "perp_test.h"
+#include "support/scene_sim.h"
+
+enum { MOST = 8 };
+
+/* The gradient of measure `of` of a scene by names separated by commas. */
+typedef struct slope {
+    perp_status status;
+    double value, by[MOST];
+    perp_gradient_flags flags;
+    char error[1024];
+} slope;
+
+typedef struct asked {
+    const char* of;
+    const char* by[MOST];
+    perp_gradient_mode mode;
+    bool checkpoints;
+} asked;
+
+static perp_gradient_def def_of(const asked* a)
+{
+    perp_gradient_def def = perp_gradient_def_default();
+    def.measure = a->of;
+    def.parameter = a->by;
+    def.mode = a->mode;
+    def.checkpoints = a->checkpoints;
+    while (def.parameter_count < MOST && a->by[def.parameter_count] != NULL) {
+        def.parameter_count += 1;
+    }
+    return def;
+}
+
+static slope find_slope(const char* text, asked a)
+{
+    slope s = {.status = PERP_ERROR_MEMORY};
+    perp_context* context = NULL;
+    perp_scene* scene = NULL;
+    perp_gradient* g = NULL;
+    if (perp_context_create(NULL, &context) != PERP_OK) {
+        return s;
+    }
+    const perp_gradient_def def = def_of(&a);
+    s.status = scene_parse(context, text, "gradient", &scene);
+    if (s.status == PERP_OK) {
+        s.status = perp_gradient_create(context, scene, &def, &g);
+    }
+    if (s.status == PERP_OK) {
+        s.value = perp_gradient_value(g);
+        s.flags = perp_gradient_flags_of(g);
+        for (int32_t i = 0; i < def.parameter_count; ++i) {
+            s.by[i] = perp_gradient_of(g, i);
+        }
+    }
+    (void)snprintf(s.error, sizeof s.error, "%s", perp_context_error(context));
+    perp_gradient_destroy(g);
+    perp_scene_destroy(scene);
+    perp_context_destroy(context);
+    return s;
+}
+
+static double off(double a, double b)
+{
+    const double size = fmax(fabs(a), fabs(b));
+    return size > 0.0 ? fabs(a - b) / size : 0.0;
+}
+
+/* ---- closed forms and recursions of the scheme ---------------------------------------------------*/
+
+#define BLOCK                                                                                      \
+    "{'dimension': 2, 'gravity': [0, -10], 'step': 0.01, 'duration': %s, 'tolerance': 1e-12,"      \
+    " 'parameters': {'v': 2.003, 'mu': 0.3}, 'friction': {'default': 'mu'}, 'bodies': ["           \
+    "{'name': 'floor', 'type': 'static', 'shapes': [{'type': 'halfplane', 'normal': [0, 1]}]},"    \
+    "{'name': 'b', 'mass': 1, 'inertia': 1, 'shapes': [{'type': 'box', 'size': [1, 0.2]}],"        \
+    " 'position': [0, 0.1], 'velocity': ['v', 0]}], 'measures': {'x': 'b.position.x'}}"
+
+/* v_k = v - k mu g h, x = h sum v_k: with n steps d x / d v = n h, d x / d mu = -g h^2 n (n + 1) / 2. */
+TEST(a_sliding_block_has_the_derivative_of_its_recursion)
+{
+    char text[2048];
+    (void)snprintf(text, sizeof text, BLOCK, "0.4");
+    const slope s = find_slope(text, (asked){.of = "x", .by = {"v", "mu"}});
+    CHECK_EQ_INT(s.status, PERP_OK);
+    CHECK_EQ_INT(s.flags.flagged, 0);
+    CHECK_AT_MOST(off(s.by[0], 0.4), 1e-9);
+    CHECK_AT_MOST(off(s.by[1], -10.0 * 1e-4 * 40.0 * 41.0 / 2.0), 1e-9);
+}
+
+/* It slides for the n steps in which v - k mu g h > 0, and rests then. */
+TEST(a_block_that_comes_to_rest_has_the_derivative_of_its_recursion)
+{
+    char text[2048];
+    (void)snprintf(text, sizeof text, BLOCK, "1.5");
+    const slope s = find_slope(text, (asked){.of = "x", .by = {"v", "mu"}});
+    const double n = floor(2.003 / 0.03);
+    CHECK_EQ_INT(s.status, PERP_OK);
+    CHECK_EQ_INT(s.flags.flagged, 0);
+    CHECK_AT_MOST(off(s.by[0], 0.01 * n), 1e-9);
+    CHECK_AT_MOST(off(s.by[1], -10.0 * 1e-4 * n * (n + 1.0) / 2.0), 1e-9);
+}
+
+/* Angular momentum about the contact: the rolling speed is (5 v + 2 r w) / 7, whatever the friction. */
+TEST(a_ball_that_slides_then_rolls_forgets_its_friction)
+{
+    const slope s = find_slope(
+        "{'dimension': 3, 'gravity': [0, 0, -10], 'step': 0.01, 'duration': 1.2, 'tolerance': "
+        "1e-12,"
+        " 'parameters': {'v': 2, 'w': 1.5, 'mu': 0.2}, 'friction': {'default': 'mu'}, 'bodies': ["
+        "{'name': 'floor', 'type': 'static', 'shapes': [{'type': 'plane', 'normal': [0, 0, 1]}]},"
+        "{'name': 'b', 'mass': 3, 'shapes': [{'type': 'sphere', 'radius': 0.25}],"
+        " 'position': [0, 0, 0.25], 'velocity': ['v', 0, 0], 'angular_velocity': [0, 'w', 0]}],"
+        " 'measures': {'v': 'b.velocity.x'}}",
+        (asked){.of = "v", .by = {"v", "w", "mu"}});
+    CHECK_EQ_INT(s.status, PERP_OK);
+    CHECK_EQ_INT(s.flags.flagged, 0);
+    CHECK_AT_MOST(off(s.by[0], 5.0 / 7.0), 1e-9);
+    CHECK_AT_MOST(off(s.by[1], 2.0 * 0.25 / 7.0), 1e-9);
+    CHECK_AT_MOST(fabs(s.by[2]), 1e-9);
+}
+
+/* v' = (m v - h k x) / (m + h d + h^2 k), x' = x + h v', and the same differentiated. */
+TEST(an_implicit_spring_has_the_derivative_of_its_recursion)
+{
+    const slope s = find_slope(
+        "{'dimension': 2, 'gravity': [0, 0], 'step': 0.01, 'duration': 1, 'tolerance': 1e-12,"
+        " 'parameters': {'k': 40, 'd': 0.7, 'm': 1.3, 'x0': 0.4}, 'bodies': [{'name': 'b',"
+        " 'mass': 'm', 'inertia': 1, 'position': ['x0', 0]}], 'forces': [{'type': 'spring',"
+        " 'a': 'world', 'b': 'b', 'stiffness': 'k', 'damping': 'd', 'rest': 0}],"
+        " 'measures': {'x': 'b.position.x'}}",
+        (asked){.of = "x", .by = {"k", "d", "m", "x0"}});
+    const double h = 0.01, k = 40.0, d = 0.7, m = 1.3;
+    double x[5] = {0.4, 0, 0, 0, 1}, v[5] = {0}; /* value, then by k, d, m, x0 */
+    for (int i = 0; i < 100; ++i) {
+        const double dm[5] = {0, h * h, h, 1, 0}; /* of the denominator */
+        const double den = m + h * d + h * h * k, next = (m * v[0] - h * k * x[0]) / den;
+        const double before = v[0];
+        for (int j = 1; j < 5; ++j) {
+            const double own = j == 1 ? -h * x[0] : j == 3 ? before : 0.0;
+            v[j] = (m * v[j] - h * k * x[j] + own - next * dm[j]) / den;
+            x[j] += h * v[j];
+        }
+        v[0] = next;
+        x[0] += h * next;
+    }
+    CHECK_EQ_INT(s.status, PERP_OK);
+    CHECK_AT_MOST(off(s.value, x[0]), 1e-11);
+    for (int j = 1; j < 5; ++j) {
+        CHECK_AT_MOST(off(s.by[j - 1], x[j]), 1e-9);
+    }
+}
+
+#define BOUNCE                                                                                     \
+    "{'dimension': 2, 'gravity': [0, '-g'], 'step': {'error': 1e-6}, 'duration': 1.2,"             \
+    " 'tolerance': 1e-12, 'restitution': 'cr', 'friction': {'default': 0.3}, 'parameters':"        \
+    " {'g': 10, 'cr': 0.8, 'y': 1, 'r': 0.1, 'vx': 1}, 'bodies': [{'name': 'floor', 'type':"       \
+    " 'static', 'shapes': [{'type': 'halfplane', 'normal': [0, 1]}]}, {'name': 'b', 'mass': 1,"    \
+    " 'shapes': [{'type': 'circle', 'radius': 'r'}], 'position': [0, 'y'],"                        \
+    " 'velocity': ['vx', 0]}], 'measures': {'y': 'b.position.y', 'up': {'max':"                    \
+    " 'b.velocity.y'}, 'apex': {'first_time': 'b.position.y < 0.5'}}}"
+
+/* Between bounces y = r + v t - g t^2 / 2; the speed after the first is cr sqrt(2 g (y0 - r)), after each next cr
+ * times that. Two bounces within the time. */
+TEST(a_bounce_by_adaptive_steps_has_its_closed_form)
+{
+    const slope s = find_slope(BOUNCE, (asked){.of = "y", .by = {"y", "cr", "r", "g"}});
+    const double g = 10.0, cr = 0.8, fall = 0.9, T = 1.2;
+    const double v = sqrt(2.0 * g * fall), t = T - v / g * (1.0 + 2.0 * cr), up = cr * cr * v;
+    const double v_y = g / v; /* d v / d y0 */
+    const double t_y = -v_y / g * (1.0 + 2.0 * cr), t_cr = -2.0 * v / g;
+    const double end = up - g * t;
+    CHECK_EQ_INT(s.status, PERP_OK);
+    CHECK_EQ_INT(s.flags.flagged, 0);
+    CHECK_AT_MOST(off(s.value, 0.1 + up * t - 0.5 * g * t * t), 1e-10);
+    CHECK_AT_MOST(off(s.by[0], cr * cr * v_y * t + end * t_y), 1e-9);
+    CHECK_AT_MOST(off(s.by[1], 2.0 * cr * v * t + end * t_cr), 1e-9);
+    CHECK_AT_MOST(off(s.by[2], 1.0 - (cr * cr * v_y * t + end * t_y)), 1e-9);
+    const double v_g = v / (2.0 * g), t_g = -(v_g / g - v / (g * g)) * (1.0 + 2.0 * cr);
+    CHECK_AT_MOST(off(s.by[3], cr * cr * v_g * t - 0.5 * t * t + end * t_g), 1e-9);
+
+    /* the height of a bounce grows with the height of the fall: a sign that has been got wrong */
+    const slope first = find_slope(BOUNCE, (asked){.of = "up", .by = {"y", "cr"}});
+    CHECK_AT_MOST(off(first.by[0], cr * g / v), 1e-9);
+    CHECK_AT_MOST(off(first.by[1], v), 1e-9);
+    const slope time = find_slope(BOUNCE, (asked){.of = "apex", .by = {"y"}});
+    CHECK_AT_MOST(off(time.by[0], 1.0 / sqrt(2.0 * g * 0.5)), 1e-3); /* linear between samples */
+}
+
+/* ---- against differences of whole runs -----------------------------------------------------------*/
+
+/* The largest disagreement relative to the largest derivative; of a scene without flagged steps. */
+static double disagreement(const char* text, asked a)
+{
+    double worst = 0.0, size = 0.0, difference[MOST];
+    const slope s = find_slope(text, a);
+    CHECK_EQ_INT(s.status, PERP_OK);
+    CHECK_EQ_INT(s.flags.flagged, 0);
+    perp_context* context = NULL;
+    perp_scene* scene = NULL;
+    const perp_gradient_def def = def_of(&a);
+    CHECK_OK(perp_context_create(NULL, &context));
+    CHECK_OK(scene_parse(context, text, "difference", &scene));
+    CHECK_OK(perp_gradient_difference(context, scene, &def, difference, NULL));
+    for (int32_t i = 0; i < def.parameter_count; ++i) {
+        size = fmax(size, fabs(difference[i]));
+        worst = fmax(worst, fabs(difference[i] - s.by[i]));
+    }
+    if (s.status != PERP_OK) {
+        TEST_PRINT("%s", s.error);
+    }
+    perp_scene_destroy(scene);
+    perp_context_destroy(context);
+    return s.status == PERP_OK ? worst / size : INFINITY;
+}
+
+#define BALLS                                                                                      \
+    "{'dimension': 3, 'gravity': [0, 0, -10], 'step': 0.01, 'duration': 0.6, 'tolerance': 1e-12,"  \
+    " 'parameters': {'mu': 0.3, 'r': 0.2, 'v': 2, 'm': 2, 'f': 0.5, 'k': 30, 'a': 0.3},"           \
+    " 'friction': {'default': 'mu'%s}, 'bodies': [{'name': 'floor', 'type': 'static',"             \
+    " 'shapes': [{'type': 'plane', 'normal': [0.1, 0, 1]}]},"                                      \
+    "{'name': 'b', 'mass': 'm', 'shapes': [{'type': 'sphere', 'radius': 'r'}],"                    \
+    " 'position': [0, 0.5, 0.5], 'velocity': ['v', -0.3, 0.3], 'angular_velocity': [3, 4, 1]},"    \
+    "{'name': 'c', 'mass': '0.3*m', 'shapes': [{'type': 'sphere', 'radius': '0.7*r'}],"            \
+    " 'position': [2, 0.5, 0.5]}], 'forces': [{'type': 'wrench', 'body': 'b',"                     \
+    " 'force': ['f*sin(3*t)', 0, 0]}, {'type': 'spring', 'a': 'b', 'b': 'c', 'stiffness': 'k',"    \
+    " 'damping': 0.2, 'rest': 1}], 'measures': {'m': 'b.position.x + b.angular_velocity.x +"       \
+    " 3*a*b.orientation.y', 'top': {'max': 'b.position.z + a*t'}, 'work':"                         \
+    " {'integral': 'b.velocity.x^2'}, 'mean': {'mean': 'energy.kinetic'}, 'when':"                 \
+    " {'first_time': 'b.position.z < 0.3'}}}"
+
+TEST(balls_that_meet_slide_and_roll_agree_with_differences)
+{
+    char text[4096];
+    (void)snprintf(text, sizeof text, BALLS, "");
+    const asked all = {.by = {"mu", "r", "v", "m", "f", "k", "a"}};
+    const char* const measures[] = {"top", "mean", "when"};
+    for (int i = 0; i < 3; ++i) {
+        asked a = all;
+        a.of = measures[i];
+        CHECK_AT_MOST(disagreement(text, a), 1e-6);
+    }
+    (void)snprintf(text, sizeof text, BALLS, ", 'cone': 'polygon', 'directions': 6");
+    asked a = all;
+    a.of = "m";
+    CHECK_AT_MOST(disagreement(text, a), 1e-6);
+}
+
+TEST(every_type_of_joint_agrees_with_differences)
+{
+    static const char* const joints[] = {
+        "'type': 'revolute', 'axis': [0.3, 1, 0.2], 'limits': [-0.2, 0.3]",
+        "'type': 'spherical'",
+        "'type': 'universal', 'axis': [0, 1, 0], 'axis2': [0, 0, 1]",
+        "'type': 'cylindrical', 'axis': [0.3, 1, 0.2]",
+        "'type': 'planar', 'axis': [0.3, 1, 0.2]",
+        "'type': 'prismatic', 'axis': [0.3, 1, 0.2], 'friction': 1.5",
+        "'type': 'fixed'"};
+    for (size_t i = 0; i < sizeof joints / sizeof joints[0]; ++i) {
+        char text[4096];
+        (void)snprintf(
+            text, sizeof text,
+            "{'dimension': 3, 'gravity': [0, 0, -10], 'step': 0.01, 'duration': 0.3,"
+            " 'tolerance': 1e-12, 'parameters': {'m': 1.5, 'l': 1, 'w': 1, 'd': 0.2}, 'bodies': ["
+            "{'name': 'b', 'mass': 'm', 'shapes': [{'type': 'box', 'size': ['l', 0.4, 0.2]}],"
+            " 'position': [0.5, 0, 0], 'angular_velocity': ['w', 2, 0.5]}, {'name': 'c', 'mass': 1,"
+            " 'shapes': [{'type': 'box', 'size': [1, 0.3, 0.1]}], 'position': [1.6, 0.1, 0],"
+            " 'velocity': [0.5, 0.2, 'w']}], 'joints': [{'name': 'h', 'type': 'spherical',"
+            " 'a': 'world', 'b': 'b', 'at': [0, 0, 0]}, {'name': 'k', 'a': 'b', 'b': 'c',"
+            " 'at': [1.05, 0, 0.1], %s}], 'forces': [{'type': 'drag', 'body': 'c', 'linear': 'd',"
+            " 'angular': '0.1*d'}], 'measures': {'m': 'c.position.x + b.angular_velocity.y +"
+            " c.orientation.z'}}",
+            joints[i]);
+        CHECK_AT_MOST(disagreement(text, (asked){.of = "m", .by = {"m", "l", "w", "d"}}), 1e-6);
+    }
+}
+
+TEST(motors_limits_and_controllers_agree_with_differences)
+{
+    static const char* const motors[] = {
+        "{'type': 'velocity', 'target': 'v*sin(6*t)', 'max_effort': 3}",
+        "{'type': 'position', 'target': '0.5*v*sin(3*t)', 'max_effort': 4}",
+        "{'type': 'effort', 'target': 'v*sin(6*t)'}"};
+    for (int i = 0; i < 3; ++i) {
+        char text[4096];
+        (void)snprintf(
+            text, sizeof text,
+            "{'dimension': 2, 'gravity': [0, -9.8], 'step': 0.01, 'duration': 0.5,"
+            " 'tolerance': 1e-10, 'parameters': {'m': 1.2, 'v': 1.3, 'k': 22, 'l': 0.5}, 'bodies': "
+            "["
+            "{'name': 'b', 'mass': 'm', 'shapes': [{'type': 'box', 'size': [0.6, 0.1]}],"
+            " 'position': [0.3, 0]}, {'name': 'c', 'mass': 0.7, 'shapes': [{'type': 'box',"
+            " 'size': ['l', 0.1]}], 'position': [0.85, 0]}], 'joints': [{'name': 'h',"
+            " 'type': 'revolute', 'a': 'world', 'b': 'b', 'at': [0, 0], 'limits': [-0.4, 0.6],"
+            " 'damping': 0.1}, {'name': 'k', 'type': 'revolute', 'a': 'b', 'b': 'c', 'at': [0.6, "
+            "0],"
+            " 'motor': %s}], 'controllers': [{'type': 'pid', 'joint': 'h', 'kp': 'k', 'ki': 3,"
+            " 'kd': 1, 'target': '0.3*v*sin(2*t)', 'max_effort': 3.1, 'name': 'p'}],"
+            " 'measures': {'m': 'c.position.x + 0.1*b.angular_velocity + h.coordinate.1 +"
+            " 0.1*k.rate.1 + controller.p.integral'}}",
+            motors[i]);
+        CHECK_AT_MOST(disagreement(text, (asked){.of = "m", .by = {"m", "v", "k", "l"}}), 1e-6);
+    }
+}
+
+TEST(moving_plates_belts_and_supports_agree_with_differences)
+{
+    CHECK_AT_MOST(
+        disagreement(
+            "{'dimension': 3, 'gravity': [0, 0, -10], 'step': 0.01, 'duration': 0.4,"
+            " 'tolerance': 1e-12, 'parameters': {'v': 1.4, 'k': 21, 'mu': 0.35, 'r': 0.2},"
+            " 'friction': {'default': 'mu'}, 'bodies': [{'name': 'plate', 'type': 'kinematic',"
+            " 'shapes': [{'type': 'box', 'size': [4, 4, 0.2]}], 'motion': {'position':"
+            " ['0.05*v*sin(k*t)', 0, '-0.1 + 0.01*v*cos(k*t)']}}, {'name': 'b', 'mass': 1,"
+            " 'shapes': [{'type': 'sphere', 'radius': 'r'}], 'position': [0.1, 0, 0.35],"
+            " 'velocity': [0.4, 0.2, 0]}], 'measures': {'m': 'b.position.x + 0.1*b.velocity.z +"
+            " b.angular_velocity.y'}}",
+            (asked){.of = "m", .by = {"v", "k", "mu", "r"}}),
+        1e-6);
+    CHECK_AT_MOST(
+        disagreement(
+            "{'dimension': 2, 'gravity': [0, -10], 'step': 0.01, 'duration': 0.5,"
+            " 'tolerance': 1e-12, 'parameters': {'v': 1.4, 'mu': 0.3, 'l': 0.4}, 'friction':"
+            " {'default': 'mu'}, 'bodies': [{'name': 'belt', 'type': 'static', 'shapes':"
+            " [{'type': 'halfplane', 'normal': [0, 1], 'surface_velocity': ['v', 0]}]}, {'name': "
+            "'b',"
+            " 'mass': 1, 'shapes': [{'type': 'box', 'size': ['l', 0.2]}], 'position': [0, 0.3],"
+            " 'angle': 0.2, 'velocity': [-0.5, 0]}], 'measures': {'m': 'b.position.x +"
+            " 0.1*b.angle'}}",
+            (asked){.of = "m", .by = {"v", "mu", "l"}}),
+        1e-6);
+    CHECK_AT_MOST(
+        disagreement(
+            "{'dimension': 2, 'gravity': [0, 0], 'step': 0.01, 'duration': 0.5, 'tolerance': 1e-12,"
+            " 'parameters': {'v': 1.4, 'mu': 0.25, 'w': 3, 'l': 0.1}, 'bodies': [{'name': 'b',"
+            " 'mass': 1, 'shapes': [{'type': 'box', 'size': [0.4, 0.3]}], 'velocity': ['v', 0.3],"
+            " 'angular_velocity': 'w', 'support': {'tripod': [['l', 0.1], [-0.1, 0.05], [0, "
+            "-0.12]],"
+            " 'mu': 'mu'}}], 'measures': {'m': 'b.position.x + b.angle'}}",
+            (asked){.of = "m", .by = {"v", "mu", "w", "l"}}),
+        1e-6);
+}
+
+/* A corner that sticks while the box turns over it has the rule of rolling contacts. */
+TEST(a_box_that_falls_on_its_corner_agrees_with_differences)
+{
+    CHECK_AT_MOST(
+        disagreement(
+            "{'dimension': 3, 'gravity': [0, 0, -10], 'step': 0.01, 'duration': 0.35,"
+            " 'tolerance': 1e-12, 'parameters': {'l': 1, 'v': 1, 'mu': 0.4, 'w': 3}, 'friction':"
+            " {'default': 'mu'}, 'bodies': [{'name': 'floor', 'type': 'static', 'shapes':"
+            " [{'type': 'plane', 'normal': [0, 0, 1]}]}, {'name': 'b', 'mass': 1, 'shapes':"
+            " [{'type': 'box', 'size': ['l', 0.4, 0.2]}], 'position': [0, 0, 0.6], 'velocity':"
+            " ['v', 0.3, 0], 'angular_velocity': [2, 1, 'w'], 'orientation': [0.9, 0.2, 0.3, "
+            "0.1]}],"
+            " 'measures': {'m': 'b.position.x + b.orientation.y + 0.1*b.angular_velocity.z'}}",
+            (asked){.of = "m", .by = {"l", "v", "mu", "w"}}),
+        1e-6);
+}
+
+/* ---- the same numbers another way ----------------------------------------------------------------*/
+
+TEST(adjoint_forward_and_checkpoints_give_the_same_gradient)
+{
+    char text[4096];
+    (void)snprintf(text, sizeof text, BALLS, "");
+    asked a = {.of = "work", .by = {"mu", "r", "v", "m", "f", "k"}};
+    const slope adjoint = find_slope(text, a), again = find_slope(text, a);
+    a.checkpoints = true;
+    const slope checkpoints = find_slope(text, a);
+    a.checkpoints = false;
+    a.mode = PERP_GRADIENT_FORWARD;
+    const slope forward = find_slope(text, a);
+    double size = 0.0;
+    for (int i = 0; i < 6; ++i) {
+        size = fmax(size, fabs(adjoint.by[i]));
+    }
+    for (int i = 0; i < 6; ++i) {
+        CHECK(adjoint.by[i] == again.by[i]);
+        CHECK(adjoint.by[i] == checkpoints.by[i]);
+        CHECK_AT_MOST(fabs(adjoint.by[i] - forward.by[i]), 1e-12 * size);
+    }
+}
+
+TEST(derivatives_by_the_start_are_those_of_the_parameters_that_set_it)
+{
+    char text[4096];
+    (void)snprintf(text, sizeof text, BALLS, "");
+    perp_context* context = NULL;
+    perp_scene* scene = NULL;
+    perp_gradient* g = NULL;
+    REQUIRE_OK(perp_context_create(NULL, &context));
+    REQUIRE_OK(scene_parse(context, text, "start", &scene));
+    const asked a = {.of = "m", .by = {"v"}};
+    const perp_gradient_def def = def_of(&a);
+    REQUIRE_OK(perp_gradient_create(context, scene, &def, &g));
+    CHECK_AT_MOST(off(perp_gradient_start(g, 1)[6], perp_gradient_of(g, 0)), 1e-12);
+    perp_gradient_destroy(g);
+    perp_scene_destroy(scene);
+    perp_context_destroy(context);
+}
+
+/* ---- validity ------------------------------------------------------------------------------------*/
+
+/* Pulled by exactly the bound of its friction: more slides, less does not. */
+TEST(a_block_at_the_border_of_sliding_is_flagged)
+{
+    const slope s = find_slope(
+        "{'dimension': 2, 'gravity': [3, -10], 'step': 0.01, 'duration': 0.1, 'tolerance': 1e-12,"
+        " 'parameters': {'mu': 0.3}, 'friction': {'default': 'mu'}, 'bodies': [{'name': 'floor',"
+        " 'type': 'static', 'shapes': [{'type': 'halfplane', 'normal': [0, 1]}]}, {'name': 'b',"
+        " 'mass': 1, 'inertia': 1, 'shapes': [{'type': 'particle'}]}],"
+        " 'measures': {'x': 'b.position.x'}}",
+        (asked){.of = "x", .by = {"mu"}});
+    if (s.status != PERP_OK) {
+        TEST_PRINT("%s", s.error);
+    }
+    CHECK_EQ_INT(s.status, PERP_OK);
+    CHECK(s.flags.flagged > 0);
+    CHECK_AT_MOST(s.flags.margin, 1e-6);
+    CHECK_AT_MOST(s.flags.first_time, 0.1);
+}
+
+/* Four corners that stick: which of them carries how much is not unique, and does not matter. */
+TEST(a_box_at_rest_on_four_corners_is_not_flagged)
+{
+    const slope s = find_slope(
+        "{'dimension': 3, 'gravity': [1, 0, -10], 'step': 0.01, 'duration': 0.1,"
+        " 'tolerance': 1e-12, 'parameters': {'x': 0.2}, 'friction': {'default': 0.5}, 'bodies': ["
+        "{'name': 'floor', 'type': 'static', 'shapes': [{'type': 'plane', 'normal': [0, 0, 1]}]},"
+        "{'name': 'b', 'mass': 1, 'shapes': [{'type': 'box', 'size': [1, 0.4, 0.2]}], 'position':"
+        " ['x', 0, 0.1]}], 'measures': {'x': 'b.position.x'}}",
+        (asked){.of = "x", .by = {"x"}});
+    CHECK_EQ_INT(s.status, PERP_OK);
+    CHECK_EQ_INT(s.flags.flagged, 0);
+    CHECK_AT_MOST(off(s.by[0], 1.0), 1e-9);
+}
+
+TEST(what_has_no_derivative_is_refused_by_name)
+{
+    static const struct {
+        const char *part, *of, *message;
+    } cases[] = {
+        {"'stepper': 'implicit'", "x", "implicit"},      {"'restitution': 0.5", "x", "restitution"},
+        {"'gravity': [0, -1]", "f", "b.force.x"},        {"'gravity': [0, -1]", "y", "'y'"},
+        {"'allow_overlap': true", "x", "allow_overlap"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        char text[2048];
+        (void)snprintf(text, sizeof text,
+                       "{'dimension': 2, 'duration': 0.1, %s, 'parameters': {'v': 1}, 'bodies': ["
+                       "{'name': 'a', 'type': 'static', 'shapes': [{'type': 'halfplane', 'normal':"
+                       " [0, 1]}]}, {'name': 'b', 'mass': 1, 'shapes': [{'type': 'circle',"
+                       " 'radius': 0.1}], 'position': [0, 1], 'velocity': ['v', 0]}],"
+                       " 'measures': {'x': 'b.position.x', 'f': 'b.force.x'}}",
+                       cases[i].part);
+        const slope s = find_slope(text, (asked){.of = cases[i].of, .by = {"v"}});
+        CHECK(s.status == PERP_ERROR_UNSUPPORTED || s.status == PERP_ERROR_INPUT);
+        CHECK_CONTAINS(s.error, cases[i].message);
+    }
+}
