@@ -89,7 +89,7 @@ docs: test-deps build
 
 python: build
 	@scripts/install-deps --python
-	@$(configure) -DPERP_PYTHON=ON
+	@$(configure) -DPERP_PYTHON_PACKAGE=ON
 	@cmake --build $(release) --target perp_python
 	@rm -rf build/python && cp -R $(release)/python build/python
 	@echo 'package: build/python (PYTHONPATH=$(abspath build/python) python3 -c "import perp")'

@@ -38,10 +38,12 @@ class CMakeBuild(build_ext):
         page = next((place for place in (SOURCE / "python/page.html",
                                          SOURCE / "build/release/page/template.html")
                      if place.exists() and place.stat().st_size > 0), None)
+        # distributions have no static NLopt: designs of a wheel use cma-es
+        nlopt = ["-DPERP_DESIGN=OFF"] if static == "ON" else []
         bundled = [f"-DPERP_PAGE_FILE={page}"] if page else []  # else node makes it, or there is none
         subprocess.run(
-            [cmake, "-S", str(SOURCE), "-B", str(folder), *generator, *launcher, *bundled,
-             "--log-level=NOTICE", "-DCMAKE_BUILD_TYPE=Release", "-DPERP_PYTHON=ON",
+            [cmake, "-S", str(SOURCE), "-B", str(folder), *generator, *launcher, *bundled, *nlopt,
+             "--log-level=NOTICE", "-DCMAKE_BUILD_TYPE=Release", "-DPERP_PYTHON_PACKAGE=ON",
              f"-DPERP_PYTHON_STATIC={static}", f"-DPERP_PYTHON_EXECUTABLE={sys.executable}",
              f"-DPERP_PYTHON_OUTPUT={folder / 'package'}", "-DPERP_CLI=OFF", "-DPERP_TESTS=OFF",
              "-DPERP_BENCH=OFF", "-DPERP_INSTALL=OFF", "-DPERP_MPI=OFF",

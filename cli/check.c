@@ -213,7 +213,42 @@ static json_t* unused_json(const perp_scene* scene)
     return array;
 }
 
-static void print_json(const perp_scene* scene, const perp_sim* sim, double penetration)
+/* Joint-space quantities at the start (perp/robot.h); null where the model has none, or very many. */
+static json_t* robot_json(const perp_sim* sim, const perp_model* model, perp_context* context)
+{
+    perp_robot* robot = NULL;
+    if (perp_model_joint_count(model) == 0 || perp_model_dimension(model) != 3 ||
+        perp_robot_create(context, sim, &robot) != PERP_OK) {
+        return json_null();
+    }
+    const int n = perp_robot_dof_count(robot);
+    double* x = n > 0 && n <= 200 ? calloc((size_t)(n * n + n), sizeof *x) : NULL;
+    if (x == NULL) {
+        perp_robot_destroy(robot);
+        return json_null();
+    }
+    double center[3];
+    json_t *dofs = json_array(), *rows = json_array();
+    perp_robot_mass_matrix(robot, x);
+    perp_robot_gravity(robot, x + n * n);
+    const double mass = perp_robot_center(robot, center);
+    for (int i = 0; i < n; ++i) {
+        const perp_robot_dof dof = perp_robot_dof_info(robot, i);
+        json_array_append_new(dofs,
+                              cli_text(dof.joint >= 0 ? perp_model_joint_name(model, dof.joint)
+                                                      : perp_model_body_name(model, dof.body)));
+        json_array_append_new(rows, cli_numbers(x + i * n, n));
+    }
+    json_t* o = json_pack("{s:o, s:o, s:o, s:o, s:o}", "dofs", dofs, "mass", cli_number(mass),
+                          "center_of_mass", cli_numbers(center, 3), "mass_matrix", rows, "gravity",
+                          cli_numbers(x + n * n, n));
+    free(x);
+    perp_robot_destroy(robot);
+    return o;
+}
+
+static void print_json(const perp_scene* scene, const perp_sim* sim, double penetration,
+                       perp_context* context)
 {
     const perp_model* model = perp_scene_model(scene);
     const perp_scene_run run = perp_scene_run_settings(scene);
@@ -256,6 +291,7 @@ static void print_json(const perp_scene* scene, const perp_sim* sim, double pene
     json_object_set_new(o, "joint_correction", json_boolean(run.joint_correction));
     json_object_set_new(o, "joint_direction", json_string(run.joint_middle ? "middle" : "start"));
     json_object_set_new(o, "pairs", pairs_json(model));
+    json_object_set_new(o, "robot", robot_json(sim, model, context));
     json_object_set_new(o, "parameters", cli_parameters_json(scene));
     json_object_set_new(o, "unused_parameters", unused_json(scene));
     json_object_set_new(o, "measures", cli_measure_defs_json(scene, sim));
@@ -382,6 +418,12 @@ static void print_joints(const perp_model* model)
         }
         if (info.friction > 0.0) {
             printf(" friction %.6g", info.friction);
+        }
+        if (info.armature > 0.0) {
+            printf(" armature %.6g", info.armature);
+        }
+        if (info.stiffness > 0.0) {
+            printf(" stiffness %.6g", info.stiffness);
         }
         if (info.damping > 0.0) {
             printf(" damping %.6g", info.damping);
@@ -522,7 +564,7 @@ static int check_scene(const cli_args* args, const char* path, const cli_overrid
     cli_advise_step(*scene);
     cli_warn_parameters(*scene);
     if (args->json) {
-        print_json(*scene, *sim, penetration);
+        print_json(*scene, *sim, penetration, context);
     } else {
         print_text(*scene, *sim, penetration);
     }

@@ -170,6 +170,10 @@ typedef struct cli_overrides {
 #define CLI_URDF_OPTIONS                                                                           \
     {"--package", "DIR", "of a robot: where package://... is", NULL},                              \
         {"--floating", NULL, "of a robot: its root is not attached to the world", NULL},           \
+        {"--keyframe", "NAME", "of an MJCF model: where it starts (default: home; none)", NULL},   \
+        {"--floor", NULL, "of a robot: a ground below its lowest point", NULL},                    \
+        {"--strict", NULL, "of a robot: what would be a notice is an error", NULL},                \
+        {"--decompose", NULL, "of a robot: cut collision meshes into convex pieces", NULL},        \
     {                                                                                              \
         "--no-self-collision", NULL, "of a robot: its links never meet each other", NULL           \
     }

@@ -244,6 +244,10 @@ static int after_search(const cli_args* args, perp_context* context, perp_study*
     if (exit_status != CLI_DONE) {
         return exit_status;
     }
+    exit_status = design_write_page(args, context, study, report, out);
+    if (exit_status != CLI_DONE) {
+        return exit_status;
+    }
     exit_status = complain(args->word[0], report);
     if (args->json) {
         cli_print_json(report_json(study, report, out, scene));
@@ -309,6 +313,9 @@ static int verb_design(const cli_args* args)
     def.resume = cli_flag(args, "--resume");
     exit_status = sweep_check_files(args, args->word[0], out);
     if (exit_status == CLI_DONE) {
+        exit_status = design_check_page(args);
+    }
+    if (exit_status == CLI_DONE) {
         exit_status = cli_plugins_load(args, context, &plugins);
     }
     if (exit_status == CLI_DONE) {
@@ -324,6 +331,8 @@ static const cli_option options[] = {
     {"--out", "R.db", "the database (-o); not given: that of the study's name", NULL},
     {"--jobs", "N", "workers at a time (all processors)", NULL},
     {"--resume", NULL, "go on with a database", NULL},
+    {"--page", "F.html", "also write a page: history, unknowns, the best run beside the start",
+     NULL},
     {"--plugin", "LIB[:ARG]", "load solvers and code for each step from a shared library", NULL},
     {"--json", NULL, "print the result as one JSON object", NULL},
     {"--quiet", NULL, "print nothing but errors", NULL},

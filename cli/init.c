@@ -172,6 +172,59 @@ static const char* const study_rest =
     "  \"keep\": \"failed\"                      // recordings: none, failed, all\n"
     "}\n";
 
+static const char* const design_scene[] = {
+    "// The scene of a first design: a ball is thrown at a mark on the ground.\n"
+    "//   perp run THIS --param speed=5\n"
+    "{\n"
+    "  \"dimension\": 2,\n"
+    "  \"gravity\": [0, -9.81],\n"
+    "  \"step\": 0.005,\n"
+    "  \"duration\": 3,\n"
+    "\n"
+    "  // Numbers with names, some of which a design chooses.\n"
+    "  \"parameters\": { \"speed\": 4, \"angle\": 0.6, \"mu\": 0.4 },\n"
+    "\n"
+    "  \"friction\": { \"default\": \"mu\" },\n"
+    "  \"restitution\": 0.5,\n"
+    "  \"bodies\": [\n"
+    "    { \"name\": \"ground\", \"type\": \"static\",\n"
+    "      \"shapes\": [ { \"type\": \"halfplane\", \"normal\": [0, 1], \"offset\": 0 } ] },\n"
+    "    { \"name\": \"ball\", \"mass\": 0.2, \"position\": [0, 1],\n"
+    "      \"velocity\": [\"speed*cos(angle)\", \"speed*sin(angle)\"],\n"
+    "      \"shapes\": [ { \"type\": \"circle\", \"radius\": 0.05 } ] }\n"
+    "  ],\n"
+    "\n"
+    "  // What the design compares: how far from the mark it ends, how high it came.\n"
+    "  \"measures\": { \"miss\": \"abs(ball.position.x - 5)\", \"height\": { \"max\": "
+    "\"ball.position.y\" } }\n"
+    "}\n",
+    NULL,
+};
+
+/* In place of %s: the scene's file. */
+static const char* const design_head =
+    "// A first design: which throw comes to the mark?\n"
+    "//   perp design THIS --out r.db --page r.html   the search, and a page that shows it\n"
+    "//   perp run r.best.json --out best.h5          the best scene\n"
+    "// Every key is described in docs/studies.md.\n"
+    "{\n"
+    "  \"scene\": \"%s\",\n";
+static const char* const design_rest =
+    "  // What is searched: parameters of the scene, or places in it that begin with /.\n"
+    "  \"unknown\": {\n"
+    "    \"speed\": { \"start\": 4, \"bounds\": [2, 9] },\n"
+    "    \"angle\": { \"start\": 0.6, \"bounds\": [0.1, 1.4] }\n"
+    "  },\n"
+    "  // An expression of measures, parameters and unknowns.\n"
+    "  \"minimise\": \"miss + 0.01*speed\",\n"
+    "  // Several situations, for all of which it is to be good; also \"max\" and \"mean\".\n"
+    "  \"cases\": [ { \"mu\": 0.3 }, { \"mu\": 0.5 } ],\n"
+    "  \"combine\": \"sum\",\n"
+    "  // \"subject_to\": [ \"height <= 3\" ],\n"
+    "  \"method\": \"auto\",           // nelder-mead, bobyqa, sbplx, cma-es\n"
+    "  \"stop\": { \"evaluations\": 200, \"tolerance\": 1e-3 }\n"
+    "}\n";
+
 static bool write_text(FILE* file, const char* const* text)
 {
     bool good = true;
@@ -243,7 +296,7 @@ static int write_file(const cli_args* args, const char* path, const char* const*
 }
 
 /* STUDY.json, and its scene STUDY-scene.json beside it. */
-static int write_study(const cli_args* args, const char* path)
+static int write_study(const cli_args* args, const char* path, bool design)
 {
     const size_t length = strlen(path);
     const bool json = length > 5 && strcmp(path + length - 5, ".json") == 0;
@@ -256,9 +309,11 @@ static int write_study(const cli_args* args, const char* path)
         return cli_fail(args->json, CLI_BAD_INPUT,
                         "init: %s: a name without quotes and backslashes, please", path);
     }
-    (void)snprintf(head, sizeof head, study_head, name);
-    const char* const text[] = {head, study_rest, NULL};
-    int exit_status = create_file(args, scene, study_scene);
+    const char* at = strstr(design ? design_head : study_head, "%s");
+    (void)snprintf(head, sizeof head, "%.*s%s%s", (int)(at - (design ? design_head : study_head)),
+                   design ? design_head : study_head, name, at + 2);
+    const char* const text[] = {head, design ? design_rest : study_rest, NULL};
+    int exit_status = create_file(args, scene, design ? design_scene : study_scene);
     if (exit_status == CLI_DONE) {
         exit_status = create_file(args, path, text);
         if (exit_status != CLI_DONE) {
@@ -279,16 +334,20 @@ static int write_study(const cli_args* args, const char* path)
     cli_put(path);
     printf(" and its scene ");
     cli_put(scene);
-    printf("; it runs as it is:\n  perp sweep ");
+    printf("; it runs as it is:\n  perp %s ", design ? "design" : "sweep");
     cli_put(path);
-    printf(" --out r.db --page r.html\n  perp sweep show r.db\n");
+    printf(" --out r.db --page r.html\n  perp %s\n",
+           design ? "run r.best.json --out best.h5" : "sweep show r.db");
     return CLI_DONE;
 }
 
 static int verb_init(const cli_args* args)
 {
-    const bool study = cli_flag(args, "--study");
-    const char* path = args->word_count > 0 ? args->word[0] : study ? "study.json" : "scene.json";
+    const bool design = cli_flag(args, "--design"), study = design || cli_flag(args, "--study");
+    const char* path = args->word_count > 0 ? args->word[0]
+                       : design             ? "design.json"
+                       : study              ? "study.json"
+                                            : "scene.json";
     const char* dimension = cli_value(args, "--dimension");
     if (dimension != NULL && strcmp(dimension, "2") != 0 && strcmp(dimension, "3") != 0) {
         return cli_fail(args->json, CLI_BAD_INPUT, "init: --dimension must be 2 or 3, got '%.60s'",
@@ -297,12 +356,16 @@ static int verb_init(const cli_args* args)
     if (path[0] == '\0') {
         return cli_fail(args->json, CLI_BAD_INPUT, "init: the name is empty: give a file name");
     }
+    if (design && cli_flag(args, "--study")) {
+        return cli_fail(args->json, CLI_BAD_INPUT, "init: --study or --design, not both");
+    }
     if (study && (dimension != NULL || strcmp(path, "-") == 0)) {
         return cli_fail(args->json, CLI_BAD_INPUT,
-                        "init: --study writes two files: give a file name, and no --dimension");
+                        "init: --%s writes two files: give a file name, and no --dimension",
+                        design ? "design" : "study");
     }
     if (study) {
-        return write_study(args, path);
+        return write_study(args, path, design);
     }
     const char* const* text = dimension != NULL && dimension[0] == '2' ? planar : spatial;
     if (strcmp(path, "-") == 0) {
@@ -319,15 +382,17 @@ static int verb_init(const cli_args* args)
 static const cli_option options[] = {
     {"--dimension", "2|3", "a planar or a spatial scene (3)", NULL},
     {"--study", NULL, "a first study (perp sweep) and its scene instead", NULL},
+    {"--design", NULL, "a first design (perp design) and its scene instead", NULL},
     {"--json", NULL, "print one JSON object", NULL},
     {0},
 };
 
 const cli_verb cli_verb_init = {
     .name = "init",
-    .usage = "[FILE] [--dimension 2|3] [--study]",
+    .usage = "[FILE] [--dimension 2|3] [--study|--design]",
     .summary = "write a first scene, with comments, that runs as it is",
-    .text = "FILE is scene.json (of a study study.json) if not given, and - for standard output. A "
+    .text = "FILE is scene.json (of a study study.json, of a design design.json) if not given, and "
+            "- for standard output. A "
             "file that is there "
             "already is left\nalone.",
     .words_max = 1,

@@ -134,6 +134,15 @@ static void complain(const char* message)
     (void)fflush(stdout);
     fprintf(stderr, "%s%sperp:%s ", line_shown ? "\r\033[K" : "", colour ? "\033[31m" : "",
             colour ? "\033[0m" : "");
+    /* the items of a list stand on lines of their own; other line breaks are shown as such */
+    char part[2560];
+    static const char item[] = "\n  - ";
+    for (const char* next; (next = strstr(message, item)) != NULL;
+         message = next + sizeof item - 1) {
+        (void)snprintf(part, sizeof part, "%.*s", (int)(next - message), message);
+        put_printable(stderr, part);
+        (void)fputs(item, stderr);
+    }
     put_printable(stderr, message);
     (void)fputc('\n', stderr);
 }

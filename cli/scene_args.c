@@ -120,6 +120,9 @@ perp_urdf_options cli_urdf_options(const cli_args* args)
     options.floating = cli_flag(args, "--floating");
     options.no_self_collision = cli_flag(args, "--no-self-collision");
     options.keyframe = cli_value(args, "--keyframe");
+    options.strict = cli_flag(args, "--strict");
+    options.floor = cli_flag(args, "--floor");
+    options.decompose = cli_flag(args, "--decompose");
     return options;
 }
 

@@ -49,23 +49,28 @@ __asm__(".pushsection .rodata\n"
         ".popsection\n");
 ]])
     set_source_files_properties(${source} PROPERTIES OBJECT_DEPENDS ${html})
-    # The page of a study is one file without packages, embedded as it is.
-    set(study ${viewer}/study/page.html)
-    set(study_source ${PROJECT_BINARY_DIR}/page/study_template.c)
-    file(CONFIGURE OUTPUT ${study_source} @ONLY CONTENT [[
+    # The pages of studies are files without packages, embedded as they are.
+    foreach(kind study design)
+        set(study ${viewer}/study/${kind}.html)
+        if(kind STREQUAL "study")
+            set(study ${viewer}/study/page.html)
+        endif()
+        set(study_source ${PROJECT_BINARY_DIR}/page/${kind}_template.c)
+        file(CONFIGURE OUTPUT ${study_source} @ONLY CONTENT [[
 /* Made by cmake/PerpPage.cmake. */
-extern const char cli_study_template[], cli_study_template_end[];
+extern const char cli_@kind@_template[], cli_@kind@_template_end[];
 __asm__(".pushsection .rodata\n"
-        ".globl cli_study_template\n"
-        ".globl cli_study_template_end\n"
-        "cli_study_template:\n"
+        ".globl cli_@kind@_template\n"
+        ".globl cli_@kind@_template_end\n"
+        "cli_@kind@_template:\n"
         ".incbin \"@study@\"\n"
-        "cli_study_template_end:\n"
+        "cli_@kind@_template_end:\n"
         ".byte 0\n"
         ".popsection\n");
 ]])
-    set_source_files_properties(${study_source} PROPERTIES OBJECT_DEPENDS ${study})
-    target_sources(${target} PRIVATE ${study_source})
+        set_source_files_properties(${study_source} PROPERTIES OBJECT_DEPENDS ${study})
+        target_sources(${target} PRIVATE ${study_source})
+    endforeach()
     target_sources(${target} PRIVATE ${source})
     add_dependencies(${target} perp_page)
 endfunction()

@@ -38,8 +38,8 @@ static const motion motions[MOTIONS] = {
     {"paper-contact", {62.913, 9.81585, 6.33218}, 29.14},     /* (25), (26) */
     {"paper-equations", {40.8332, 15.3654, 6.5374}, 1.03644}, /* (27), (28) */
     {"paper-text", {40.7791, 16.3305, 6.91229}, 1.03644},
-    {"ours", {42.5, 14.7, 6.24}, NAN},
-    {"ours-contact", {62.9, 9.8, 6.33}, NAN},
+    {"ours", {44.940761107001293, 13.977088274714394, 6.2889155405820478}, NAN},
+    {"ours-contact", {63.5393270288121, 9.88358122457316, 6.19746430951161}, NAN},
 };
 
 /* Sums over radii and samples; lengths in cm. */
@@ -174,7 +174,7 @@ static void add(report* r, const motion* m, const char* what, double value)
     report_note(r, text, value);
 }
 
-static void definitions(perp_context* context, report* r, errors all[MOTIONS])
+static void definitions(perp_context* context, report* r, bool full, errors all[MOTIONS])
 {
     double certificate = 0.0, difference = 0.0;
     FILE* table = report_file(r, "definitions.dat");
@@ -182,14 +182,21 @@ static void definitions(perp_context* context, report* r, errors all[MOTIONS])
                    "step: squares\n");
     for (int i = 0; i < MOTIONS; ++i) {
         const motion* m = &motions[i];
-        const errors e = evaluate(context, r, m, STEP), half = evaluate(context, NULL, m, STEP / 2);
+        const errors e = evaluate(context, r, m, STEP);
+        const bool both = full || i >= OURS; /* half the step is most of the work */
+        errors half = {.squares = NAN};
+        if (both) {
+            half = evaluate(context, NULL, m, STEP / 2);
+        }
         all[i] = e;
         write_periods(context, r, m);
         fprintf(table, "%s %.6g %.6g %.6g %.6g %.6g %.6g %.6g\n", m->name, e.squares,
                 e.radial_squares, e.velocity_squares, e.absolute, e.instant_squares,
                 e.instant_absolute, half.squares);
         add(r, m, "objective (squares, cm)", e.squares);
-        add(r, m, "objective with half the step", half.squares);
+        if (both) {
+            add(r, m, "objective with half the step", half.squares);
+        }
         add(r, m, "sum of absolute errors (cm)", e.absolute);
         add(r, m, "squares with velocities of the instant", e.instant_squares);
         add(r, m, "mean separation (cm)", e.separation);
@@ -225,7 +232,7 @@ int main(int argc, char** argv)
     if (perp_context_create(NULL, &context) != PERP_OK) {
         return 3;
     }
-    definitions(context, &r, all);
+    definitions(context, &r, full, all);
     report_add(&r, "the paper's 1.036 lies between the two printed optima (1: yes)", 1.0, 1.0,
                all[EQUATIONS].squares < 1.03644 && all[TEXT].squares > 1.03644, 0.0);
     report_add(&r, "ours, at most the paper's 1.036", 1.03644, 0.5 * 1.03644, all[OURS].squares,

@@ -249,12 +249,18 @@ typedef struct perp_joint_def {
     double limits[2];        /* of the coordinate, lower <= start <= upper; may be infinite */
     double start;            /* one-degree: the coordinate at the start; default 0 */
     double friction;       /* one-degree: constant dry friction, |effort| <= friction [T03 (38)] */
-    double damping;        /* one-degree: effort -damping * rate, implicit */
+    double damping;        /* one-degree, gear: effort -damping * rate, implicit */
     perp_motor_def motor;  /* one-degree */
     bool collide;          /* true: a and b may touch each other */
     const char* joints[2]; /* gear: names of one-degree joints that were added before */
     double ratio;          /* gear: of the second coordinate to the first; default 1 */
     double offset;         /* gear: NaN: what it is at the start */
+    double
+        armature; /* one-degree: inertia of a rotor that turns (moves) at the joint's rate alone, without
+                              mass and without reaction on other coordinates */
+    double
+        stiffness; /* gear: with it or damping the gear is a spring and damper between the coordinates,
+                              with an effort of at most motor.max_effort on the second */
 } perp_joint_def;
 
 PERP_API perp_joint_def perp_joint_def_default(void); /* fixed, no limits, motor or friction */
@@ -285,13 +291,15 @@ typedef struct perp_joint_info {
     int32_t coordinates; /* 0..3, see above */
     int32_t joints[2];   /* gear: its joints; else -1 */
     double ratio, offset;
+    double armature, stiffness;
 } perp_joint_info;
 PERP_API perp_joint_info perp_model_joint_info(const perp_model* model, int32_t joint);
 
 /* A joint after a step, as a simulation and a recording keep it. */
 typedef struct perp_joint_record {
     double impulse[6];    /* of the step: the equality rows in order, the rest 0; a rope: [0] */
-    double law[5];        /* of the step: lower limit, upper limit, friction, motor, damping; along
+    double law[5];        /* of the step: lower limit, upper limit, friction, motor, damping with
+                             armature; along
                              the axis on b, but the upper limit's along -axis */
     double coordinate[3]; /* at the end of the step */
     double error[2];      /* likewise: length, angle */

@@ -13,6 +13,7 @@
 #include "perp/problem.h"
 #include "perp/query.h"
 #include "perp/record.h"
+#include "perp/robot.h"
 #include "perp/scene.h"
 #include "perp/set.h"
 #include "perp/shape.h"

@@ -37,6 +37,10 @@ typedef struct perp_urdf_options {
     bool floating;          /* the root is not attached to the world */
     bool no_self_collision; /* links do not collide with each other */
     const char* keyframe;   /* MJCF: where it starts; NULL: "home" if there is one; "none" */
+    bool strict;            /* what would be a notice is an error */
+    bool floor;             /* a static plane below the lowest point of the robot */
+    bool decompose; /* collision meshes that are not convex are cut into convex pieces; otherwise
+                               those of more than a few faces collide as their convex hulls */
 } perp_urdf_options;
 PERP_API perp_urdf_options perp_urdf_options_default(void);
 /* Whether the name of a file is that of a robot: it ends in .urdf or .xml. */

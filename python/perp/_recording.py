@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import weakref
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
@@ -213,6 +212,7 @@ def run(scene: Union[Scene, PathLike, Mapping[str, Any]], out: Optional[PathLike
         sim.on_step(function)
     path: PathLike
     if out is None:
+        import tempfile
         number, path = tempfile.mkstemp(prefix="perp-", suffix=".h5")
         os.close(number)
         os.unlink(path)  # the recorder replaces recordings only

@@ -86,6 +86,9 @@ class Scene:
         return Scene(_core.parse(self._handle.text, self._handle.origin, [], self._from_file),
                      self._from_file)
 
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return _unpickle, (self._handle.text, self._handle.origin, self._from_file)
+
     def save(self, path: PathLike) -> None:
         """Write the scene to a file."""
         self._handle.save(path)
@@ -157,6 +160,10 @@ class Scene:
     def __repr__(self) -> str:
         return (f"<perp.Scene {self.name!r}: {len(self.bodies)} bodies, {len(self.joints)} joints, "
                 f"{self.settings['duration']:g} s>")
+
+
+def _unpickle(text: str, origin: str, from_file: bool) -> Scene:
+    return Scene(_core.parse(text, origin, [], from_file), from_file)
 
 
 def _index(names: List[str], name: Union[str, int], kind: str) -> int:

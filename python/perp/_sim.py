@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import math
 import os
-import tempfile
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from . import _arrays, _core
@@ -470,6 +469,12 @@ class Sim(_core.Sim):
     def __copy__(self) -> "Sim":
         return self.clone()
 
+    def __deepcopy__(self, memo: Any) -> "Sim":
+        return self.clone()
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a simulation cannot be pickled: send its scene and save() instead")
+
     def restore_frame(self, recording: Any, frame: int = -1) -> None:
         """The state of a frame of a recording of the same scene, warm start included."""
         self._restore_frame(getattr(recording, "path", recording), frame)
@@ -478,6 +483,8 @@ class Sim(_core.Sim):
 
     def html(self) -> str:
         """A page of the present state."""
+        import tempfile
+
         from ._recording import Recording
         with tempfile.TemporaryDirectory(prefix="perp-") as folder:
             path = os.path.join(folder, "state.h5")

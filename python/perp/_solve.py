@@ -4,23 +4,20 @@ from __future__ import annotations
 import array
 import math
 import os
-from dataclasses import dataclass, field
-from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
 
 from . import _arrays, _core
 from ._scene import PathLike
 
 
-@dataclass
-class LCP:
+class LCP(NamedTuple):
     """w = M z + q, z >= 0, w >= 0, z'w = 0. M: dense or sparse (SciPy)."""
 
     M: Any
     q: Any
 
 
-@dataclass
-class MLCP:
+class MLCP(NamedTuple):
     """w = M z + q, lower <= z <= upper; w_i >= 0 where z_i is at its lower bound, <= 0 at its upper
     one, else 0. Bounds may be infinite, or one number for all."""
 
@@ -30,8 +27,7 @@ class MLCP:
     upper: Any = math.inf
 
 
-@dataclass
-class Friction:
+class Friction(NamedTuple):
     """u = W r + q for contacts with friction mu: in each, the normal row first, then `dimension` - 1
     tangential ones. 0 <= r_n complementary to u_n >= 0; r_t in the disc of radius mu r_n, against the
     slip."""
@@ -42,8 +38,7 @@ class Friction:
     dimension: int = 3
 
 
-@dataclass
-class Solution:
+class Solution(NamedTuple):
     """z: the unknowns (r of a friction problem); w: M z + q. `outcome` is "solved" exactly if the
     residual, computed anew from the problem, is within the tolerance."""
 
@@ -56,7 +51,7 @@ class Solution:
     seconds: float
     detail: str
     kind: str = ""
-    name: str = field(default="", repr=False)
+    name: str = ""
 
     @property
     def solved(self) -> bool:

@@ -4,12 +4,11 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tempfile
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from . import _arrays, _core
 from ._arrays import plain
-from ._scene import PathLike, Scene
+from ._scene import PathLike, Scene, with_settings
 
 _WORKER = "import sys; sys.path[:] = sys.argv[4:]; import perp._study as s; s._serve(*sys.argv[1:4])"
 
@@ -84,6 +83,22 @@ def _write(folder: str, name: str, text: str) -> str:
     return path
 
 
+def _write_study(study: Union[PathLike, Mapping[str, Any]], folder: str) -> Tuple[str, str]:
+    """The study as a file for other processes, and what it is called in messages; scenes are looked for beside that."""
+    if isinstance(study, Mapping):
+        content = dict(study)
+        scene = content.get("scene")
+        if isinstance(scene, (Mapping, Scene)):
+            text = scene.text if isinstance(scene, Scene) else json.dumps(scene, default=plain)
+            content["scene"] = _write(folder, "scene.json", text)
+        elif isinstance(scene, (str, os.PathLike)):
+            content["scene"] = os.path.abspath(scene)
+        return (_write(folder, "study.json", json.dumps(content, default=plain)),
+                os.path.join(os.getcwd(), "study.json"))
+    with open(study, encoding="utf-8") as file:
+        return _write(folder, "study.json", file.read()), os.path.abspath(study)
+
+
 def sweep(study: Union[PathLike, Mapping[str, Any]], out: PathLike, *, jobs: int = 0,
           resume: bool = False, shard: Tuple[int, int] = (1, 1),
           progress: Optional[Callable[[int, int], Any]] = None) -> Results:
@@ -94,21 +109,11 @@ def sweep(study: Union[PathLike, Mapping[str, Any]], out: PathLike, *, jobs: int
     database if it is there. progress: called with (done, total) several times a second. A run that
     fails, hangs or crashes is a row.
     """
+    import tempfile
     with tempfile.TemporaryDirectory(prefix="perp-") as folder:
-        if isinstance(study, Mapping):
-            content = dict(study)
-            scene = content.get("scene")
-            if isinstance(scene, (Mapping, Scene)):
-                text = scene.text if isinstance(scene, Scene) else json.dumps(scene, default=plain)
-                content["scene"] = _write(folder, "scene.json", text)
-            elif isinstance(scene, (str, os.PathLike)):
-                content["scene"] = os.path.abspath(scene)
-            text, origin = json.dumps(content, default=plain), os.path.join(os.getcwd(), "study.json")
-        else:
-            origin = os.path.abspath(study)
-            with open(study, encoding="utf-8") as file:
-                text = file.read()
-        path = _write(folder, "study.json", text)
+        path, origin = _write_study(study, folder)
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
         database = os.path.dirname(os.path.abspath(out))
         worker = [sys.executable, "-c", _WORKER, path, origin, database, *sys.path]
         report = _core.sweep(text, origin, os.path.abspath(out), jobs, resume, shard[0], shard[1],
@@ -118,10 +123,95 @@ def sweep(study: Union[PathLike, Mapping[str, Any]], out: PathLike, *, jobs: int
     return results
 
 
-def design(*args: Any, **settings: Any) -> Any:
-    """Find the parameters that minimise a measure. Not part of this version."""
-    raise NotImplementedError("perp.design is not part of this version (docs/status.md); "
-                              "perp.rollout with an optimiser of your own does what it will do")
+_DESIGN = """import sys; sys.path[:] = sys.argv[6:]; import perp._study as s; s._search(*sys.argv[1:6])"""
+
+
+def _search(path: str, origin: str, out: str, jobs: str, resume: str) -> None:
+    """The program of a design: it has one thread, so that it may fork workers. Lines of JSON go to the parent."""
+    from ._errors import Error
+
+    def show(*values: float) -> None:
+        print(json.dumps(values), flush=True)
+
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    try:
+        print(json.dumps(_core.design(text, origin, out, int(jobs), resume == "True", show)), flush=True)
+    except Error as error:
+        print(json.dumps({"error": [type(error).__name__, str(error), error.file]}), flush=True)
+
+
+class Design(Results):
+    """The results of a design: `values` of the unknowns in the best candidate, its `value`, and `report`. The rows of
+    all runs are those of `Results`; `evaluations` has one for each candidate."""
+
+    @property
+    def values(self) -> Dict[str, float]:
+        """The unknowns in the best candidate; empty if none has a value."""
+        found: Dict[str, float] = self.report["values"]
+        return found
+
+    @property
+    def value(self) -> float:
+        """The objective of the best candidate."""
+        return float(self.report["best_value"])
+
+    @property
+    def feasible(self) -> bool:
+        """Whether the best candidate satisfies the constraints."""
+        return bool(self.report["feasible"])
+
+    @property
+    def evaluations(self) -> Dict[str, List[Any]]:
+        """Columns of all candidates."""
+        names, rows = self._query("SELECT * FROM evaluations ORDER BY id")
+        return {name: [row[i] for row in rows] for i, name in enumerate(names)}
+
+    def __repr__(self) -> str:
+        return f"<perp.Design: {self.value:.9g} at {self.values}, {self.report['end']}>"
+
+
+def design(study: Union[PathLike, Mapping[str, Any]], out: PathLike, *, jobs: int = 0, resume: bool = False,
+           progress: Optional[Callable[[int, int, float], Any]] = None) -> Design:
+    """Find the values of the unknowns that minimise an expression of measures: what `perp design` does.
+
+    study: as for `sweep`, with `unknown` and `minimise` (docs/studies.md). progress: called with (evaluations,
+    at most, best value so far). The search runs in a process of its own.
+    """
+    import subprocess
+    import tempfile
+
+    from . import _errors
+    with tempfile.TemporaryDirectory(prefix="perp-") as folder:
+        path, origin = _write_study(study, folder)
+        child = subprocess.Popen([sys.executable, "-c", _DESIGN, path, origin, os.path.abspath(out), str(jobs),
+                                  str(resume), *sys.path], stdout=subprocess.PIPE, text=True)
+        answer: Any = None
+        try:
+            assert child.stdout is not None
+            for line in child.stdout:
+                answer = json.loads(line)
+                if isinstance(answer, list) and progress is not None:
+                    progress(*answer)
+        except BaseException:
+            child.terminate()
+            child.wait()
+            raise
+        finally:
+            if child.stdout is not None:
+                child.stdout.close()
+        status = child.wait()
+    if not isinstance(answer, dict):
+        raise _errors.Error(f"the process of the design ended with status {status}")
+    if "error" in answer:
+        kind, text, file = answer["error"]
+        error = _errors._make_error(0, text, file)
+        chosen = getattr(_errors, kind)(text)
+        chosen.file, chosen.pointer, chosen.message = file, error.pointer, error.message
+        raise chosen
+    result = Design(out)
+    result.report = answer
+    return result
 
 
 def estimate(*args: Any, **settings: Any) -> Any:
@@ -130,7 +220,31 @@ def estimate(*args: Any, **settings: Any) -> Any:
                               "python/examples/estimate_friction.py does it with perp.rollout")
 
 
-def gradient(*args: Any, **settings: Any) -> Any:
-    """Derivatives of measures by parameters. Not part of this version."""
-    raise NotImplementedError("perp.gradient is not part of this version (docs/status.md); "
-                              "perp.rollout gives difference quotients")
+class Gradient(NamedTuple):
+    """A measure and its derivatives. `flagged` says at how many steps the run has no derivative, or only one-sided ones
+    ("steps" of "of"): never read a gradient without it (docs/gradients.md)."""
+
+    value: float
+    gradient: Dict[str, float]
+    flagged: Dict[str, Any]
+    start: Optional[Dict[str, Any]]
+    check: Optional[Dict[str, Tuple[float, float]]]
+
+
+def gradient(scene: Union[Scene, PathLike, Mapping[str, Any]], of: str, by: Union[str, Sequence[str]], *,
+             forward: bool = False, checkpoints: bool = False, threshold: float = 1e-6, check: bool = False,
+             **settings: Any) -> Gradient:
+    """The derivative of a measure by parameters (names or JSON pointers): what `perp gradient` does.
+
+    Backwards (adjoint) unless `forward`; backwards there are also derivatives by the start state: `start`, for each
+    body displacement, rotation vector, velocity, angular velocity. checkpoints: less memory, more time.
+    threshold: margins below it flag a step. check: differences of whole runs and how far they are certain.
+    """
+    base = with_settings(scene, settings).copy()
+    names = [by] if isinstance(by, str) else list(by)
+    value, derivatives, flagged, start, differences = _core.gradient(
+        base._handle, of, names, forward, checkpoints, threshold, check)
+    return Gradient(value, dict(zip(names, derivatives)), flagged,
+                    None if start is None else {name: None if row is None else _arrays.vector(row)
+                                                for name, row in zip(base.bodies, start)},
+                    None if differences is None else dict(zip(names, zip(*differences))))

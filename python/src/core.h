@@ -139,6 +139,8 @@ PyObject* core_solve(PyObject* module, PyObject* args);
 PyObject* core_solve_file(PyObject* module, PyObject* args);
 PyObject* core_rollout(PyObject* module, PyObject* args);
 PyObject* core_sweep(PyObject* module, PyObject* args);
+PyObject* core_design(PyObject* module, PyObject* args);
+PyObject* core_gradient(PyObject* module, PyObject* args);
 PyObject* core_serve(PyObject* module, PyObject* args);
 PyObject* core_methods(PyObject* module, PyObject* unused);
 double core_clock(void); /* seconds, monotonic */

@@ -40,6 +40,8 @@ static PyMethodDef functions[] = {
     {"methods", core_methods, METH_NOARGS, "Solvers, their summaries and forms."},
     {"rollout", core_rollout, METH_VARARGS, "Many runs of a scene on threads."},
     {"sweep", core_sweep, METH_VARARGS, "The runs of a study in processes."},
+    {"design", core_design, METH_VARARGS, "Search for the best values of unknowns."},
+    {"gradient", core_gradient, METH_VARARGS, "Derivatives of a measure."},
     {"serve", core_serve, METH_VARARGS, "The loop of a worker process."},
     {NULL, NULL, 0, NULL},
 };

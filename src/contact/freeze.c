@@ -412,21 +412,37 @@ static bool take_polyhedra(const freeze_case* c, const found_features found[2])
 
 /* ---- 3: any features ------------------------------------------------------------------------------------- */
 
-/* Whether the pair is a polyhedron and a cylinder: along a face of the polyhedron all rows have its normal, also
- * where the end of the cylinder lies flat on it. */
-static bool has_faces_only(const freeze_case* c, const found_features* one)
+/* The side whose feature must be a face, -1: none. Along a face of a polyhedron all rows with a cylinder have its normal,
+ * also where the end of the cylinder lies flat on it; of two cylinders the number says on whose end they are. */
+static int face_side(const freeze_case* c, const found_features found[2])
 {
-    return has_polyhedron(c, c->first) && shape_of(c, 1 - c->first)->type == PERP_SHAPE_CYLINDER &&
-           one->count > 0 && one->item[0].kind == PERPI_FEATURE_FACE;
+    enum { ENDS = 128, CHOICE = 1 << 23, COPY = 1 << 22 }; /* cylinder_cylinder.c, choice.c */
+    const perp_shape_type other = shape_of(c, 1 - c->first)->type;
+    if (other != PERP_SHAPE_CYLINDER) {
+        return -1;
+    }
+    if (shape_of(c, c->first)->type == PERP_SHAPE_CYLINDER) {
+        const uint32_t row = c->number & (COPY - 1U);
+        return (c->number & CHOICE) != 0 || row >= 2 * ENDS ? -1
+               : row < ENDS                                 ? c->first
+                                                            : 1 - c->first;
+    }
+    const found_features* one = &found[c->first];
+    return has_polyhedron(c, c->first) && one->count > 0 && one->item[0].kind == PERPI_FEATURE_FACE
+               ? c->first
+               : -1;
 }
 
 static bool take_any(const freeze_case* c, const found_features found[2])
 {
     const found_features *one = &found[c->first], *two = &found[1 - c->first];
-    const bool faces = has_faces_only(c, one);
-    for (int i = 0; i < one->count && (!faces || one->item[i].kind == PERPI_FEATURE_FACE); ++i) {
+    const int face = face_side(c, found);
+    for (int i = 0; i < one->count; ++i) {
         for (int k = 0; k < two->count; ++k) {
-            if (take_in_order(c, one->item[i], two->item[k])) {
+            const bool allowed =
+                face < 0 ||
+                (face == c->first ? one->item[i] : two->item[k]).kind == PERPI_FEATURE_FACE;
+            if (allowed && take_in_order(c, one->item[i], two->item[k])) {
                 return true;
             }
         }

@@ -129,7 +129,7 @@ static perp_status check_particles(const perp_model* model, const perp_joint_def
                               "%s or rope, or give it an inertia",
                               name, perpi_joint_ops_of(point)->name);
         }
-        if (def->has_limits || def->friction > 0.0 || def->damping > 0.0 ||
+        if (def->has_limits || def->friction > 0.0 || def->damping > 0.0 || def->armature > 0.0 ||
             def->motor.type != PERP_MOTOR_NONE) {
             return perpi_fail(model->context, PERP_ERROR_INPUT,
                               "type: '%s' is a particle: there is no angle for limits, friction, "
@@ -146,6 +146,7 @@ static perp_status check_laws(perp_context* context, const perp_joint_def* def)
     const char* extra = def->has_limits                  ? "limits"
                         : def->friction != 0.0           ? "friction"
                         : def->damping != 0.0            ? "damping"
+                        : def->armature != 0.0           ? "armature"
                         : motor->type != PERP_MOTOR_NONE ? "motor"
                         : def->start != 0.0              ? "start"
                                                          : NULL;
@@ -180,6 +181,10 @@ static perp_status check_laws(perp_context* context, const perp_joint_def* def)
     }
     if (!(def->damping >= 0.0) || !isfinite(def->damping)) {
         return perpi_fail(context, PERP_ERROR_INPUT, "damping: must be >= 0, got %g", def->damping);
+    }
+    if (!(def->armature >= 0.0) || !isfinite(def->armature)) {
+        return perpi_fail(context, PERP_ERROR_INPUT, "armature: must be >= 0, got %g",
+                          def->armature);
     }
     if (motor->type < PERP_MOTOR_NONE || motor->type > PERP_MOTOR_EFFORT) {
         return perpi_fail(context, PERP_ERROR_INPUT, "motor/type: there is no motor type %d",
@@ -470,6 +475,8 @@ static perp_status fill_joint(perp_model* model, const perp_joint_def* def, perp
     joint->limits[1] = def->has_limits ? def->limits[1] : INFINITY;
     joint->friction = def->friction;
     joint->damping = def->damping;
+    joint->armature = def->armature;
+    joint->stiffness = def->type == PERP_JOINT_GEAR ? def->stiffness : 0.0;
     joint->motor = def->motor.type;
     joint->max_effort = def->motor.max_effort;
     joint->collide = def->collide;
@@ -561,7 +568,9 @@ perp_joint_info perp_model_joint_info(const perp_model* model, int32_t index)
                             .coordinates = joint->coordinates,
                             .joints = {-1, -1},
                             .ratio = joint->ratio,
-                            .offset = joint->offset};
+                            .offset = joint->offset,
+                            .armature = joint->armature,
+                            .stiffness = joint->stiffness};
     if (joint->type == PERP_JOINT_GEAR) {
         info.joints[0] = joint->geared[0];
         info.joints[1] = joint->geared[1];

@@ -138,7 +138,8 @@ typedef struct perpi_joint {
     double size;     /* a length to compare position errors with, > 0 */
     bool has_limits;
     double limits[2];
-    double friction, damping;
+    double friction, damping, armature;
+    double stiffness; /* of a gear */
     perp_motor_type motor;
     perpi_value target;
     double max_effort;

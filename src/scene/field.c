@@ -52,7 +52,7 @@ int32_t perpi_field_parts(const perp_model* m, perpi_field_kind kind, int32_t in
         [PERPI_FIELD_PAIR_FRICTION] = 1,    [PERPI_FIELD_PAIR_RESTITUTION] = 1,
         [PERPI_FIELD_WRENCH_PLACE] = 3,     [PERPI_FIELD_SPRING] = 9,
         [PERPI_FIELD_CONTROLLER] = 7,       [PERPI_FIELD_JOINT_PLACE] = 6,
-        [PERPI_FIELD_JOINT_FRAME] = 6,      [PERPI_FIELD_JOINT_NUMBER] = 10,
+        [PERPI_FIELD_JOINT_FRAME] = 6,      [PERPI_FIELD_JOINT_NUMBER] = 12,
         [PERPI_FIELD_GRAVITY] = 3,          [PERPI_FIELD_VALUE_FORCE] = 6,
         [PERPI_FIELD_VALUE_MOTOR] = 1,      [PERPI_FIELD_VALUE_TARGET] = 1,
         [PERPI_FIELD_VALUE_MOTION] = 18,    [PERPI_FIELD_VALUE_SURFACE] = 3,
@@ -115,8 +115,9 @@ static double joint_number(const perpi_joint* j, perpi_field_kind kind, int32_t 
     if (kind == PERPI_FIELD_JOINT_PLACE) {
         return v3_get(j->at[part / 3], part % 3);
     }
-    const double number[10] = {j->angle,     j->start,     j->rest[0],  j->rest[1], j->length,
-                               j->limits[0], j->limits[1], j->friction, j->damping, j->max_effort};
+    const double number[12] = {j->angle,   j->start,      j->rest[0],   j->rest[1],
+                               j->length,  j->limits[0],  j->limits[1], j->friction,
+                               j->damping, j->max_effort, j->ratio,     j->offset};
     return number[part];
 }
 
@@ -217,10 +218,20 @@ double perpi_field_between(const perp_model* base, const perp_model* m, perpi_fi
 
 /* ---- what a field belongs to -------------------------------------------------------------------------- */
 
-void perpi_field_bodies(const perp_model* m, perpi_field f, int32_t body[2])
+static void joint_bodies(const perp_model* m, int32_t i, int32_t body[PERPI_FIELD_BODIES])
+{
+    const perpi_joint* j = &m->joint[i];
+    for (int side = 0; side < 2; ++side) {
+        const perpi_joint* geared = j->type == PERP_JOINT_GEAR ? &m->joint[j->geared[side]] : NULL;
+        body[side] = geared != NULL ? geared->body[0] : j->body[side];
+        body[2 + side] = geared != NULL ? geared->body[1] : -1;
+    }
+}
+
+void perpi_field_bodies(const perp_model* m, perpi_field f, int32_t body[PERPI_FIELD_BODIES])
 {
     const int32_t i = f.index;
-    body[0] = body[1] = -1;
+    body[0] = body[1] = body[2] = body[3] = -1;
     switch (f.kind) {
     case PERPI_FIELD_SHAPE_SIZE:
     case PERPI_FIELD_SHAPE_NORMAL:
@@ -240,7 +251,7 @@ void perpi_field_bodies(const perp_model* m, perpi_field f, int32_t body[2])
     case PERPI_FIELD_CONTROLLER:
     case PERPI_FIELD_VALUE_TARGET:
         if (m->controller[i].joint >= 0) {
-            memcpy(body, m->joint[m->controller[i].joint].body, 2 * sizeof *body);
+            joint_bodies(m, m->controller[i].joint, body);
         } else {
             body[0] = m->controller[i].body;
         }
@@ -248,7 +259,7 @@ void perpi_field_bodies(const perp_model* m, perpi_field f, int32_t body[2])
     case PERPI_FIELD_JOINT_PLACE:
     case PERPI_FIELD_JOINT_FRAME:
     case PERPI_FIELD_JOINT_NUMBER:
-    case PERPI_FIELD_VALUE_MOTOR: memcpy(body, m->joint[i].body, 2 * sizeof *body); break;
+    case PERPI_FIELD_VALUE_MOTOR: joint_bodies(m, i, body); break;
     case PERPI_FIELD_GRAVITY: break; /* each body has its own */
     default: body[0] = i; break;
     }
@@ -320,7 +331,8 @@ static bool same_joint(const perpi_joint* a, const perpi_joint* b)
 {
     return a->type == b->type && a->body[0] == b->body[0] && a->body[1] == b->body[1] &&
            a->has_limits == b->has_limits && a->motor == b->motor && a->rows == b->rows &&
-           a->coordinates == b->coordinates && (a->friction > 0.0) == (b->friction > 0.0);
+           a->coordinates == b->coordinates && a->geared[0] == b->geared[0] &&
+           a->geared[1] == b->geared[1] && (a->friction > 0.0) == (b->friction > 0.0);
 }
 
 bool perpi_field_same_structure(const perp_model* a, const perp_model* b, const char** what)

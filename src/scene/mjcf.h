@@ -14,6 +14,7 @@
 #include <jansson.h>
 
 #include "perp/scene.h"
+#include "scene/notice.h"
 #include "scene/xml.h"
 #include "shape/mesh_file.h"
 #include "shape/shape.h"
@@ -252,10 +253,10 @@ perpi_mass perpi_mjcf_add_mass(const perpi_mass* a, const perpi_mass* b);
 /* A mass in the frame that the pose is given in. */
 perpi_mass perpi_mjcf_move_mass(const perpi_mass* mass, const perpi_pose* pose);
 
-/* The model of a text as the tree of a scene. Notices go to the log. */
+/* The model of a text as the tree of a scene. */
 PERP_NODISCARD perp_status perpi_mjcf_scene(perp_context* context, const char* text, size_t length,
                                             const char* origin, const perp_urdf_options* options,
-                                            json_t** root);
+                                            perpi_notices* notices, json_t** root);
 /* Whether the root element of a text is <mujoco>. */
 bool perpi_is_mjcf(const char* text, size_t length);
 

@@ -213,6 +213,21 @@ perp_status perpi_mjcf_find_class(const perpi_mjcf* m, const perpi_xml_node* nod
                            near != NULL ? "'?" : "");
 }
 
+/* Settings of softness in defaults. */
+static void note_soft(perpi_mjcf* m, const perpi_xml_node* node)
+{
+    static const char* const soft[] = {
+        "solref",      "solimp",      "solmix",         "margin",        "gap",
+        "solreflimit", "solimplimit", "solreffriction", "solimpfriction"};
+    for (const perpi_xml_node* c = node->child; c != NULL; c = c->next) {
+        for (size_t i = 0; i < sizeof soft / sizeof soft[0]; ++i) {
+            if (perpi_xml_get(c, soft[i]) != NULL) {
+                perpi_mjcf_note(m->soft, sizeof m->soft, soft[i]);
+            }
+        }
+    }
+}
+
 static perp_status read_class(perpi_mjcf* m, const perpi_xml_node* node, int32_t parent)
 {
     const char* name = perpi_xml_get(node, "class");
@@ -242,6 +257,7 @@ static perp_status read_class(perpi_mjcf* m, const perpi_xml_node* node, int32_t
         }
     }
     m->level[index].node = node;
+    note_soft(m, node);
     for (const perpi_xml_node* c = perpi_xml_child(node, "default"); c != NULL;
          c = perpi_xml_next(c, "default")) {
         PERPI_TRY(read_class(m, c, index));

@@ -409,6 +409,13 @@ static perp_status write_rope(laws* l, const perpi_mjcf_element* e)
     PERPI_TRY(find_site(m, &ends[0], "site", &s[0]));
     PERPI_TRY(find_site(m, &ends[1], "site", &s[1]));
     const int32_t body[2] = {m->site[s[0]].body, m->site[s[1]].body};
+    const vec3 apart = v3_sub(perpi_pose_point(&m->body[body[0]].world, m->site[s[0]].pose.x),
+                              perpi_pose_point(&m->body[body[1]].world, m->site[s[1]].pose.x));
+    if (v3_norm(apart) > range[1] && limited != 0) {
+        range[1] = v3_norm(apart);
+        perpi_mjcf_note(m->approximate, sizeof m->approximate,
+                        "a tendon that is longer at the start than its range keeps that length");
+    }
     json_t* at[2] = {vector(point_in_scene(m, body[0], m->site[s[0]].pose.x)),
                      vector(point_in_scene(m, body[1], m->site[s[1]].pose.x))};
     const char *a = perpi_mjcf_scene_body(m, body[0]), *b = perpi_mjcf_scene_body(m, body[1]);

@@ -304,44 +304,43 @@ static perp_status write_joints(perpi_mjcf* m, int32_t index)
 
 /* ---- notices ------------------------------------------------------------------------------------ */
 
-static void log_notices(const perpi_mjcf* m)
+static perp_status add_notices(const perpi_mjcf* m, perpi_notices* n)
 {
-    perp_context* c = m->context;
-    const char* o = m->origin;
     if (m->key != NULL) {
-        perpi_log(c, PERP_LOG_WARNING, "%s: starts at the keyframe '%s'", o, m->key);
+        PERPI_TRY(perpi_notice_add(n, "it starts at the keyframe '%s'", m->key));
     }
     if (m->soft[0] != '\0') {
-        perpi_log(c, PERP_LOG_WARNING,
-                  "%s: contacts, limits and loops are hard, and the solver is perp's; not used: %s",
-                  o, m->soft);
+        PERPI_TRY(perpi_notice_add(
+            n, "contacts, limits and loops are hard, and the solver is perp's; not used: %s",
+            m->soft));
     }
     if (m->ignored[0] != '\0') {
-        perpi_log(c, PERP_LOG_WARNING, "%s: not simulated: %s", o, m->ignored);
+        PERPI_TRY(perpi_notice_add(n, "not simulated: %s", m->ignored));
     }
     if (m->approximate[0] != '\0') {
-        perpi_log(c, PERP_LOG_WARNING, "%s: %s", o, m->approximate);
+        PERPI_TRY(perpi_notice_add(n, "%s", m->approximate));
     }
     if (m->balanced > 0) {
-        perpi_log(c, PERP_LOG_WARNING, "%s: %d inertias that no body has were %s", o,
-                  (int)m->balanced,
-                  m->balance ? "balanced, as the file asks" : "enlarged until one has");
+        PERPI_TRY(
+            perpi_notice_add(n, "%d inertias that no body has were %s", (int)m->balanced,
+                             m->balance ? "balanced, as the file asks" : "enlarged until one has"));
     }
     if (m->clamped > 0) {
-        perpi_log(c, PERP_LOG_WARNING, "%s: %d joints start at the limit nearest to the pose given",
-                  o, (int)m->clamped);
+        PERPI_TRY(perpi_notice_add(n, "%d joints start at the limit nearest to the pose given",
+                                   (int)m->clamped));
     }
     if (m->small > 0) {
-        perpi_log(c, PERP_LOG_WARNING,
-                  "%s: %d bodies between the joints of one body have %g of its mass", o,
-                  (int)m->small, BETWEEN);
+        PERPI_TRY(perpi_notice_add(n,
+                                   "%d bodies between the joints of one body have %g of its mass",
+                                   (int)m->small, BETWEEN));
     }
     if (m->pictures > 0) {
-        perpi_log(c, PERP_LOG_WARNING,
-                  "%s: %d meshes have no volume, or too many vertices on their hull, and do not "
-                  "collide",
-                  o, (int)m->pictures);
+        PERPI_TRY(perpi_notice_add(n,
+                                   "%d meshes have no volume, or too many vertices on their hull, "
+                                   "and do not collide",
+                                   (int)m->pictures));
     }
+    return PERP_OK;
 }
 
 /* ---- the whole ---------------------------------------------------------------------------------- */
@@ -400,7 +399,6 @@ static perp_status write_scene(perpi_mjcf* m)
             (void)json_object_del(m->scene, key[i]);
         }
     }
-    log_notices(m);
     return PERP_OK;
 }
 
@@ -415,7 +413,8 @@ static perp_status convert(perpi_mjcf* m, const char* text, size_t length)
 }
 
 perp_status perpi_mjcf_scene(perp_context* context, const char* text, size_t length,
-                             const char* origin, const perp_urdf_options* options, json_t** root)
+                             const char* origin, const perp_urdf_options* options,
+                             perpi_notices* notices, json_t** root)
 {
     perpi_arena arena;
     perpi_arena_init(&arena, context);
@@ -431,7 +430,10 @@ perp_status perpi_mjcf_scene(perp_context* context, const char* text, size_t len
                     .step = 0.002,
                     .gravity = {0.0, 0.0, -9.81},
                     .scene = json_object()};
-    const perp_status status = m.scene != NULL ? convert(&m, text, length) : perpi_mjcf_memory(&m);
+    perp_status status = m.scene != NULL ? convert(&m, text, length) : perpi_mjcf_memory(&m);
+    if (status == PERP_OK) {
+        status = add_notices(&m, notices);
+    }
     for (size_t i = 0; i < m.meshes.count; ++i) {
         perpi_mesh_free(context, &m.mesh[i].data);
         json_decref(m.mesh[i].hull);

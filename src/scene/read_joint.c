@@ -154,19 +154,19 @@ static bool is_one_of(const char* key, const char* const* names)
 /* A gear has keys that others have not, and none of theirs. */
 static perp_status check_gear_keys(perpi_reader* r, const json_t* value, bool gear)
 {
-    static const char* const own[] = {"joints", "ratio", "offset", NULL};
-    static const char* const general[] = {"name", "type", NULL};
+    static const char* const own[] = {"joints", "ratio", "offset", "stiffness", "max_effort", NULL};
+    static const char* const general[] = {"name", "type", "damping", NULL};
     const char* key;
     json_t* item;
     json_object_foreach((json_t*)value, key, item)
     {
         const bool of_gear = is_one_of(key, own);
         if (gear ? !of_gear && !is_one_of(key, general) : of_gear) {
-            return perpi_reader_fail_key(r, key, PERP_ERROR_INPUT,
-                                         gear
-                                             ? "a gear has joints, ratio and offset, and no bodies "
-                                               "or laws of its own"
-                                             : "belongs to a gear");
+            return perpi_reader_fail_key(
+                r, key, PERP_ERROR_INPUT,
+                gear ? "a gear has joints, ratio and offset, perhaps stiffness, "
+                       "damping and max_effort, and no bodies"
+                     : "belongs to a gear");
         }
     }
     return PERP_OK;
@@ -186,16 +186,19 @@ static perp_status read_gear(perpi_reader* r, const json_t* value, perp_joint_de
     }
     PERPI_TRY(perpi_read_number(r, value, "ratio", &def->ratio));
     PERPI_TRY(perpi_read_number(r, value, "offset", &def->offset));
+    PERPI_TRY(perpi_read_number(r, value, "stiffness", &def->stiffness));
+    PERPI_TRY(perpi_read_number(r, value, "damping", &def->damping));
+    PERPI_TRY(perpi_read_number(r, value, "max_effort", &def->motor.max_effort));
     const perp_status status = perp_model_add_joint(r->model, def, NULL);
     return status == PERP_OK ? status : perpi_reader_fail_member(r, status);
 }
 
 static perp_status read_joint(perpi_reader* r, const json_t* value)
 {
-    static const char* const known[] = {"name",    "type",   "a",        "b",       "at",
-                                        "at_a",    "at_b",   "axis",     "axis2",   "length",
-                                        "limits",  "start",  "friction", "damping", "motor",
-                                        "collide", "joints", "ratio",    "offset",  NULL};
+    static const char* const known[] = {
+        "name",   "type",   "a",      "b",        "at",        "at_a",       "at_b",  "axis",
+        "axis2",  "length", "limits", "start",    "friction",  "damping",    "motor", "collide",
+        "joints", "ratio",  "offset", "armature", "stiffness", "max_effort", NULL};
     PERPI_TRY(perpi_read_object(r, value, known));
     perp_joint_def def = perp_joint_def_default();
     PERPI_TRY(perpi_require(r, value, "name"));
@@ -222,6 +225,7 @@ static perp_status read_joint(perpi_reader* r, const json_t* value)
     PERPI_TRY(perpi_read_number(r, value, "start", &def.start));
     PERPI_TRY(perpi_read_number(r, value, "friction", &def.friction));
     PERPI_TRY(perpi_read_number(r, value, "damping", &def.damping));
+    PERPI_TRY(perpi_read_number(r, value, "armature", &def.armature));
     PERPI_TRY(read_motor(r, value, &def.motor));
     PERPI_TRY(perpi_read_bool(r, value, "collide", &def.collide));
     const perp_status status = perp_model_add_joint(r->model, &def, NULL);

@@ -289,11 +289,11 @@ static perp_status list_bodies(perpi_sensitivity* s)
         const size_t first = s->body_count;
         s->first_body[i] = first;
         for (int32_t k = 0; k < s->of[i].count; ++k, ++at) {
-            int32_t body[2];
+            int32_t body[PERPI_FIELD_BODIES];
             perpi_field_bodies(s->model, s->changes[at].field, body);
-            PERPI_TRY(perpi_grow(s->context, &s->bodies, &s->body_capacity, s->body_count + 2,
-                                 sizeof *s->bodies));
-            for (int side = 0; side < 2; ++side) {
+            PERPI_TRY(perpi_grow(s->context, &s->bodies, &s->body_capacity,
+                                 s->body_count + PERPI_FIELD_BODIES, sizeof *s->bodies));
+            for (int side = 0; side < PERPI_FIELD_BODIES; ++side) {
                 const bool again =
                     s->body_count > first && s->bodies[s->body_count - 1] == body[side];
                 if (body[side] >= 0 && !again) {

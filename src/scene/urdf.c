@@ -13,7 +13,9 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "model/balance.h"
 #include "model/mass.h"
+#include "scene/package.h"
 #include "scene/reader.h"
 #include "shape/mesh_file.h"
 
@@ -32,11 +34,16 @@ typedef struct writer {
     perpi_arena* arena;
     const char* origin;
     const perp_urdf_options* options;
-    const perpi_urdf* robot;
+    perpi_urdf* robot;
+    perpi_notices notices;
     place* place;
     double* start; /* coordinate of each joint */
     json_t *bodies, *joints;
-    char unread[300];        /* meshes of kinds that cannot be read */
+    char unread[300];   /* meshes of kinds that cannot be read */
+    char missing[300];  /* meshes for drawing that were not found */
+    char balanced[500]; /* links whose inertia was balanced, and by how much */
+    char massless[300], inertialess[300];
+    double lowest;           /* height of the lowest point that collides */
     int32_t pictures, hulls; /* number of collision meshes that do not collide, or collide as
                               * their hull */
     int32_t moved, plain_planar;
@@ -77,16 +84,38 @@ static perpi_pose joint_motion(const perpi_urdf_joint* joint, double coordinate)
     perpi_pose pose = {v3(0, 0, 0), q4_identity(), m3_identity()};
     if (joint->type == PERPI_URDF_PRISMATIC) {
         pose.x = v3_scale(coordinate, joint->axis);
-    } else if (joint->type == PERPI_URDF_REVOLUTE) {
+    } else if (joint->type == PERPI_URDF_REVOLUTE || joint->type == PERPI_URDF_CONTINUOUS) {
         pose.q = q4_exp(v3_scale(coordinate, joint->axis));
         pose.R = q4_matrix(pose.q);
     }
     return pose;
 }
 
+/* 0, or the limit nearest to it; of a joint that follows another one, what that gives. */
+static void choose_start(writer* w, int32_t index)
+{
+    perpi_urdf_joint* joint = &w->robot->joint[index];
+    double start = 0.0;
+    if (joint->master >= 0) {
+        choose_start(w, joint->master); /* the reader has refused loops */
+        start = joint->multiplier * w->start[joint->master] + joint->offset;
+        if (joint->has_limits) {
+            joint->lower = start < joint->lower ? start : joint->lower;
+            joint->upper = start > joint->upper ? start : joint->upper;
+        }
+    } else if (joint->has_limits) {
+        start = joint->lower > 0.0 ? joint->lower : joint->upper < 0.0 ? joint->upper : 0.0;
+    }
+    w->start[index] = start;
+}
+
 static void place_links(writer* w)
 {
     const perpi_urdf* robot = w->robot;
+    for (int32_t j = 0; j < robot->joint_count; ++j) {
+        choose_start(w, j);
+        w->moved += w->start[j] != 0.0 && robot->joint[j].master < 0 ? 1 : 0;
+    }
     for (int32_t k = 0; k < robot->link_count; ++k) {
         const int32_t i = robot->order[k];
         place* p = &w->place[i];
@@ -99,11 +128,6 @@ static void place_links(writer* w)
         }
         const perpi_urdf_joint* joint = &robot->joint[j];
         const place* parent = &w->place[joint->parent];
-        w->start[j] = !joint->has_limits   ? 0.0
-                      : joint->lower > 0.0 ? joint->lower
-                      : joint->upper < 0.0 ? joint->upper
-                                           : 0.0;
-        w->moved += w->start[j] != 0.0 ? 1 : 0;
         const perpi_pose motion = joint_motion(joint, w->start[j]);
         const perpi_pose zero = perpi_pose_mul(&parent->pose, &joint->origin);
         p->pose = perpi_pose_mul(&zero, &motion);
@@ -119,9 +143,81 @@ static bool massive(const writer* w, int32_t link)
     return w->robot->link[link].mass > 0.0;
 }
 
+/* A length of the robot, for links that say nothing about their size. */
+static double robot_length(const perpi_urdf* robot)
+{
+    double length = 0.0;
+    for (int32_t i = 0; i < robot->joint_count; ++i) {
+        const double d = v3_norm(robot->joint[i].origin.x);
+        length = d > length ? d : length;
+    }
+    for (int32_t i = 0; i < robot->link_count; ++i) {
+        for (const perpi_urdf_part* p = robot->link[i].part; p != NULL; p = p->next) {
+            const double d = p->radius + p->length + p->size[0] + p->size[1] + p->size[2];
+            length = d > length ? d : length;
+        }
+    }
+    return length > 0.0 ? length : 1.0;
+}
+
+/* A link that moves has a mass and an inertia; what the file lacks is small against the rest of the
+ * robot. Relative to its smallest mass, and to its length: */
+static const double SMALL_MASS = 1e-3;
+static const double SMALL_RADIUS = 0.05;
+
+static void give_sphere_inertia(const perpi_urdf* robot, perpi_urdf_link* link)
+{
+    const double r = SMALL_RADIUS * robot_length(robot), I = 0.4 * link->mass * r * r;
+    link->inertia = (mat3){{{I, 0, 0}, {0, I, 0}, {0, 0, I}}};
+}
+
+static void give_mass(writer* w, int32_t index)
+{
+    perpi_urdf* robot = w->robot;
+    perpi_urdf_link* link = &robot->link[index];
+    double least = INFINITY;
+    for (int32_t i = 0; i < robot->link_count; ++i) {
+        const double m = robot->link[i].mass;
+        least = m > 0.0 && m < least ? m : least;
+    }
+    link->mass = SMALL_MASS * (isfinite(least) ? least : 1.0);
+    link->mass_line = link->line;
+    give_sphere_inertia(robot, link);
+    char item[300];
+    snprintf(item, sizeof item, "%.200s %.3g", link->name, link->mass);
+    append_text(w->massless, sizeof w->massless, item);
+}
+
+/* An inertia that a body can have. */
+static perp_status balance_link(writer* w, perpi_urdf_link* link)
+{
+    const double(*m)[3] = link->inertia.m;
+    if (m[0][0] == 0.0 && m[1][1] == 0.0 && m[2][2] == 0.0 && m[0][1] == 0.0 && m[0][2] == 0.0 &&
+        m[1][2] == 0.0) {
+        give_sphere_inertia(w->robot, link);
+        append_text(w->inertialess, sizeof w->inertialess, link->name);
+        return PERP_OK;
+    }
+    const double change = perpi_check_inertia(w->context, 3, link->inertia) == PERP_OK
+                              ? 0.0
+                              : perpi_balance_inertia(&link->inertia);
+    if (change > 0.0) {
+        char item[300];
+        snprintf(item, sizeof item, "%.200s %.2g %%", link->name, 100.0 * change);
+        append_text(w->balanced, sizeof w->balanced, item);
+    }
+    const perp_status status = perpi_check_inertia(w->context, 3, link->inertia);
+    if (status != PERP_OK) {
+        char message[400];
+        snprintf(message, sizeof message, "%s", perp_context_error(w->context));
+        return fail(w, link->mass_line, "link '%s': %s", link->name, message);
+    }
+    return PERP_OK;
+}
+
 static perp_status find_hosts(writer* w)
 {
-    const perpi_urdf* robot = w->robot;
+    perpi_urdf* robot = w->robot;
     int32_t* first = NULL; /* massive link of each group */
     PERPI_TRY(perpi_arena_take(w->arena, (size_t)robot->link_count, sizeof *first, &first));
     for (int32_t i = 0; i < robot->link_count; ++i) {
@@ -134,18 +230,13 @@ static perp_status find_hosts(writer* w)
     for (int32_t k = 0; k < robot->link_count; ++k) {
         const int32_t i = robot->order[k];
         place* p = &w->place[i];
-        const perpi_urdf_link* link = &robot->link[i];
+        perpi_urdf_link* link = &robot->link[i];
         if (p->is_static) {
             p->host = link->part != NULL ? i : -1;
             continue;
         }
         if (massive(w, i)) {
-            const perp_status status = perpi_check_inertia(w->context, 3, link->inertia);
-            if (status != PERP_OK) {
-                char message[400];
-                snprintf(message, sizeof message, "%s", perp_context_error(w->context));
-                return fail(w, link->mass_line, "link '%s': %s", link->name, message);
-            }
+            PERPI_TRY(balance_link(w, link));
             continue;
         }
         const int32_t j = link->joint;
@@ -153,15 +244,9 @@ static perp_status find_hosts(writer* w)
         p->host = fixed && w->place[robot->joint[j].parent].host >= 0
                       ? w->place[robot->joint[j].parent].host
                       : first[p->group];
-        if (p->host < 0) {
-            return j >= 0 ? fail(w, link->line,
-                                 "link '%s' moves with joint '%s' and has no mass: give it an "
-                                 "<inertial> with a mass > 0",
-                                 link->name, robot->joint[j].name)
-                          : fail(w, link->line,
-                                 "link '%s' floats and has no mass: give it an <inertial> with a "
-                                 "mass > 0",
-                                 link->name);
+        if (p->host < 0) { /* nothing that is fixed to it has a mass */
+            give_mass(w, i);
+            p->host = first[p->group] = i;
         }
     }
     return PERP_OK;
@@ -169,75 +254,41 @@ static perp_status find_hosts(writer* w)
 
 /* ---- meshes ------------------------------------------------------------------------------------- */
 
-static bool exists(const char* path)
+static void lower_to(writer* w, double z)
 {
-    FILE* file = fopen(path, "rb");
-    if (file != NULL) {
-        fclose(file);
-    }
-    return file != NULL;
-}
-
-/* FOLDER/name, if there is such a file; as an absolute path. NULL otherwise. */
-static char* find_in(const char* folder, size_t folder_length, const char* name)
-{
-    char path[4096];
-    const int n = snprintf(path, sizeof path, "%.*s%s%s", (int)folder_length, folder,
-                           folder_length > 0 ? "/" : "", name);
-    return n > 0 && (size_t)n < sizeof path && exists(path) ? realpath(path, NULL) : NULL;
-}
-
-/* package://NAME/REST: in the folder given (of the package, or of packages), else beside the robot's
- * file and one folder up, where packages have theirs. To be freed with free. */
-static char* find_mesh(const writer* w, const char* file)
-{
-    const char* slash = strrchr(w->origin, '/');
-    const char* folder = slash != NULL ? w->origin : ".";
-    const size_t length = slash == NULL ? 1 : slash == w->origin ? 0 : (size_t)(slash - w->origin);
-    if (strncmp(file, "file://", 7) == 0) {
-        return find_in("", 0, file + 7);
-    }
-    if (strncmp(file, "package://", 10) != 0) {
-        return file[0] == '/' ? find_in("", 0, file) : find_in(folder, length, file);
-    }
-    const char* whole = file + 10;
-    const char* rest = strchr(whole, '/');
-    rest = rest != NULL ? rest + 1 : whole;
-    const char* package = w->options->package;
-    char* found = NULL;
-    if (package != NULL) {
-        found = find_in(package, strlen(package), whole);
-        return found != NULL ? found : find_in(package, strlen(package), rest);
-    }
-    found = find_in(folder, length, rest);
-    if (found == NULL) {
-        char up[4096];
-        snprintf(up, sizeof up, "%.*s/..", (int)length, folder);
-        found = find_in(up, strlen(up), rest);
-    }
-    return found;
+    w->lowest = z < w->lowest ? z : w->lowest;
 }
 
 /* *shape stays NULL if the mesh is of a kind that is left out. */
-static perp_status mesh_json(writer* w, const perpi_urdf_part* part, json_t** shape)
+static perp_status mesh_json(writer* w, const perpi_urdf_part* part, const perpi_pose* world,
+                             json_t** shape)
 {
     perpi_mesh_format format;
     if (perpi_mesh_format_of(w->context, part->file, &format) != PERP_OK) {
         append_text(w->unread, sizeof w->unread, part->file);
         return PERP_OK;
     }
-    char* path = find_mesh(w, part->file);
-    if (path == NULL) {
-        const bool package = strncmp(part->file, "package://", 10) == 0;
-        return fail(w, part->line, "<mesh> filename: '%s' was not found%s", part->file,
-                    package ? "; say where the package is: --package DIR" : "");
+    char* path = perpi_package_find(w->origin, w->options->package, part->file);
+    if (path == NULL && part->visual) {
+        append_text(w->missing, sizeof w->missing, part->file);
+        return PERP_OK;
     }
-    perpi_urdf_mesh how = PERPI_URDF_MESH_NONE;
-    json_t* hull = NULL;
+    if (path == NULL) {
+        const bool package = perpi_package_named(part->file);
+        return fail(w, part->line, "<mesh> filename: '%s' was not found%s", part->file,
+                    package ? "; say where the package is: --package DIR, or set ROS_PACKAGE_PATH"
+                            : "");
+    }
+    perpi_urdf_probe probe = {.how = PERPI_URDF_MESH_NONE, .reach = -INFINITY};
     perp_status status = PERP_OK;
     if (!part->visual) {
-        status = perpi_urdf_probe_mesh(w->context, path, part->scale, &how, &hull);
+        const vec3 down = m3_tmul(world->R, v3(0, 0, -1));
+        status = perpi_urdf_probe_mesh(w->context, path, part->scale, w->options->decompose, down,
+                                       &probe);
+        lower_to(w, world->x.z - probe.reach);
     }
+    const perpi_urdf_mesh how = probe.how;
+    json_t* hull = probe.hull;
     if (status == PERP_ERROR_INPUT) {
         char message[900];
         snprintf(message, sizeof message, "%s", perp_context_error(w->context));
@@ -293,11 +344,29 @@ static int set_pose(json_t* object, vec3 x, quat q)
     return failed;
 }
 
-static perp_status shape_json(writer* w, const perpi_urdf_part* part, json_t** shape)
+/* How far a box, sphere, cylinder or capsule extends downwards from its centre. */
+static double depth_of(const perpi_urdf_part* part, const mat3* R)
+{
+    const double axis = fabs(R->m[2][2]);
+    double depth = part->type == PERP_SHAPE_CYLINDER
+                       ? part->radius * sqrt(1.0 - axis * axis > 0.0 ? 1.0 - axis * axis : 0.0)
+                       : part->radius;
+    depth += 0.5 * part->length * axis;
+    for (int i = 0; i < 3; ++i) {
+        depth += 0.5 * part->size[i] * fabs(R->m[2][i]);
+    }
+    return depth;
+}
+
+static perp_status shape_json(writer* w, const perpi_urdf_part* part, const perpi_pose* world,
+                              json_t** shape)
 {
     const char* name = perp_shape_name(part->type);
     if (part->type == PERP_SHAPE_MESH) {
-        return mesh_json(w, part, shape);
+        return mesh_json(w, part, world, shape);
+    }
+    if (!part->visual) {
+        lower_to(w, world->x.z - depth_of(part, &world->R));
     }
     *shape = part->type == PERP_SHAPE_BOX ? json_pack("{s:s, s:[f, f, f]}", "type", name, "size",
                                                       part->size[0], part->size[1], part->size[2])
@@ -344,13 +413,13 @@ static perp_status write_shapes(writer* w, int32_t index)
             continue;
         }
         json_t* shape = NULL;
-        PERPI_TRY(shape_json(w, part, &shape));
+        const perpi_pose world = perpi_pose_mul(&w->place[index].pose, &part->pose);
+        PERPI_TRY(shape_json(w, part, &world, &shape));
         if (shape == NULL) {
             continue;
         }
         perpi_pose in = part->pose; /* in the host's frame */
         if (host != index) {
-            const perpi_pose world = perpi_pose_mul(&w->place[index].pose, &part->pose);
             in.x = m3_tmul(to->R, v3_sub(world.x, to->x));
             in.q = q4_mul(back, world.q);
         }
@@ -450,6 +519,27 @@ static perp_status write_joint(writer* w, int32_t index)
     return failed == 0 ? PERP_OK : out_of_memory(w);
 }
 
+/* <mimic> */
+static perp_status write_gears(writer* w)
+{
+    for (int32_t i = 0; i < w->robot->joint_count; ++i) {
+        const perpi_urdf_joint* joint = &w->robot->joint[i];
+        if (joint->master < 0 || w->place[joint->child].is_static) {
+            continue;
+        }
+        const perpi_urdf_joint* master = &w->robot->joint[joint->master];
+        char name[300];
+        snprintf(name, sizeof name, "%.200s-mimic", joint->name);
+        json_t* gear = json_pack("{s:s, s:s, s:[s, s], s:f, s:f}", "name", name, "type", "gear",
+                                 "joints", master->name, joint->name, "ratio", joint->multiplier,
+                                 "offset", joint->offset);
+        if (gear == NULL || json_array_append_new(w->joints, gear) != 0) {
+            return out_of_memory(w);
+        }
+    }
+    return PERP_OK;
+}
+
 /* ---- excluded collisions ------------------------------------------------------------------------ */
 
 static bool collides(const json_t* shape)
@@ -514,43 +604,58 @@ static perp_status write_ignores(writer* w)
 
 /* ---- the scene ---------------------------------------------------------------------------------- */
 
-static void log_notices(const writer* w)
+static perp_status add_notices(writer* w)
 {
     const perpi_urdf* robot = w->robot;
+    perpi_notices* n = &w->notices;
+    if (w->balanced[0] != '\0') {
+        PERPI_TRY(perpi_notice_add(
+            n, "inertia that no body has (triangle inequality) was balanced, which changes it: %s",
+            w->balanced));
+    }
+    if (w->massless[0] != '\0') {
+        PERPI_TRY(perpi_notice_add(n, "links that move and have no mass are given a small one: %s",
+                                   w->massless));
+    }
+    if (w->inertialess[0] != '\0') {
+        PERPI_TRY(perpi_notice_add(
+            n, "links without inertia are given that of a sphere of radius %.3g: %s",
+            SMALL_RADIUS * robot_length(robot), w->inertialess));
+    }
     if (robot->skipped[0] != '\0') {
-        perpi_log(w->context, PERP_LOG_WARNING, "%s: not read: %s", w->origin, robot->skipped);
+        PERPI_TRY(perpi_notice_add(n, "not read: %s", robot->skipped));
     }
     if (robot->has_velocity) {
-        perpi_log(w->context, PERP_LOG_WARNING, "%s: velocity limits of joints are not simulated",
-                  w->origin);
+        PERPI_TRY(perpi_notice_add(n, "velocity limits of joints are not simulated"));
     }
     if (w->unread[0] != '\0') {
-        perpi_log(w->context, PERP_LOG_WARNING,
-                  "%s: meshes left out, since only .poly, .stl and .obj can be read: %s", w->origin,
-                  w->unread);
+        PERPI_TRY(perpi_notice_add(
+            n, "meshes left out, since only .poly, .stl and .obj can be read: %s", w->unread));
+    }
+    if (w->missing[0] != '\0') {
+        PERPI_TRY(perpi_notice_add(n, "meshes for drawing that were not found: %s", w->missing));
     }
     if (w->hulls > 0) {
-        perpi_log(
-            w->context, PERP_LOG_WARNING,
-            "%s: %d collision meshes are open or too fine to be cut into convex pieces: their "
-            "convex hulls collide instead",
-            w->origin, (int)w->hulls);
+        PERPI_TRY(
+            perpi_notice_add(n,
+                             "%d collision meshes are not convex (or not closed): their "
+                             "convex hulls collide instead; --decompose cuts closed ones into "
+                             "convex pieces",
+                             (int)w->hulls));
     }
     if (w->pictures > 0) {
-        perpi_log(
-            w->context, PERP_LOG_WARNING,
-            "%s: %d collision meshes have no volume, or too many vertices, and do not collide",
-            w->origin, (int)w->pictures);
+        PERPI_TRY(perpi_notice_add(
+            n, "%d collision meshes have no volume, or too many vertices, and do not collide",
+            (int)w->pictures));
     }
     if (w->moved > 0) {
-        perpi_log(w->context, PERP_LOG_WARNING,
-                  "%s: %d joints cannot be at 0 and start at the limit nearest to it", w->origin,
-                  (int)w->moved);
+        PERPI_TRY(perpi_notice_add(
+            n, "%d joints cannot be at 0 and start at the limit nearest to it", (int)w->moved));
     }
     if (w->plain_planar > 0) {
-        perpi_log(w->context, PERP_LOG_WARNING,
-                  "%s: friction and damping of planar joints are not simulated", w->origin);
+        PERPI_TRY(perpi_notice_add(n, "friction and damping of planar joints are not simulated"));
     }
+    return PERP_OK;
 }
 
 static perp_status check_names(const writer* w)
@@ -566,9 +671,29 @@ static perp_status check_names(const writer* w)
     return PERP_OK;
 }
 
+/* A plane below the robot. */
+static perp_status write_floor(writer* w)
+{
+    bool taken = false;
+    for (int32_t i = 0; i < w->robot->link_count; ++i) {
+        taken = taken || strcmp(w->robot->link[i].name, "floor") == 0;
+        if (!isfinite(w->lowest)) {
+            lower_to(w, w->place[i].pose.x.z);
+        }
+    }
+    /* not quite touching: rounding must not make it an overlap */
+    const double z = w->lowest - 1e-9 * robot_length(w->robot);
+    json_t* floor = json_pack("{s:s, s:s, s:[f, f, f], s:[{s:s, s:[f, f, f]}]}", "name",
+                              taken ? "floor-plane" : "floor", "type", "static", "position", 0.0,
+                              0.0, z, "shapes", "type", "plane", "normal", 0.0, 0.0, 1.0);
+    return floor != NULL && json_array_append_new(w->bodies, floor) == 0 ? PERP_OK
+                                                                         : out_of_memory(w);
+}
+
 static perp_status write_robot(writer* w)
 {
     const perpi_urdf* robot = w->robot;
+    w->lowest = INFINITY;
     place_links(w);
     PERPI_TRY(check_names(w));
     PERPI_TRY(find_hosts(w));
@@ -586,9 +711,12 @@ static perp_status write_robot(writer* w)
     for (int32_t i = 0; i < robot->joint_count; ++i) {
         PERPI_TRY(write_joint(w, i));
     }
+    PERPI_TRY(write_gears(w));
     PERPI_TRY(write_ignores(w));
-    log_notices(w);
-    return PERP_OK;
+    if (w->options->floor) {
+        PERPI_TRY(write_floor(w));
+    }
+    return add_notices(w);
 }
 
 static perp_status scene_of(writer* w, json_t* scene)
@@ -613,7 +741,8 @@ static perp_status scene_of(writer* w, json_t* scene)
 }
 
 perp_status perpi_urdf_scene(perp_context* context, const char* text, size_t length,
-                             const char* origin, const perp_urdf_options* options, json_t** root)
+                             const char* origin, const perp_urdf_options* options,
+                             perpi_notices* notices, json_t** root)
 {
     perpi_arena arena;
     perpi_arena_init(&arena, context);
@@ -625,9 +754,11 @@ perp_status perpi_urdf_scene(perp_context* context, const char* text, size_t len
                     .arena = &arena,
                     .origin = origin,
                     .options = options,
-                    .robot = &robot};
+                    .robot = &robot,
+                    .notices = *notices};
         scene = json_object();
         status = scene != NULL ? scene_of(&w, scene) : out_of_memory(&w);
+        *notices = w.notices;
     }
     perpi_arena_free(&arena);
     if (status != PERP_OK) {

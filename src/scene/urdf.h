@@ -2,7 +2,7 @@
  *
  * Source     the specification at wiki.ros.org/urdf/XML
  * Departure  tags without meaning for perp (gazebo, transmission, ...) are skipped with one notice; a tag
- *            or attribute similar to a known one is an error, and so is mimic
+ *            or attribute similar to a known one is an error
  *
  * Read by urdf_read.c into these records, written as a scene by urdf.c.
  */
@@ -12,6 +12,7 @@
 #include <jansson.h>
 
 #include "perp/scene.h"
+#include "scene/notice.h"
 #include "scene/xml.h"
 #include "shape/shape.h"
 
@@ -62,6 +63,10 @@ typedef struct perpi_urdf_joint {
     double lower, upper;
     double effort; /* 0: none given */
     double damping, friction;
+    const char* mimic; /* name of a joint that it follows, or NULL */
+    int32_t mimic_line;
+    int32_t master; /* its number; -1: it follows none */
+    double multiplier, offset;
 } perpi_urdf_joint;
 
 typedef struct perpi_urdf {
@@ -82,10 +87,10 @@ PERP_NODISCARD perp_status perpi_urdf_read(perp_context* context, const char* te
                                            const char* origin, perpi_arena* arena,
                                            perpi_urdf* robot);
 
-/* The robot of a text as the tree of a scene. Notices go to the log. */
+/* The robot of a text as the tree of a scene. */
 PERP_NODISCARD perp_status perpi_urdf_scene(perp_context* context, const char* text, size_t length,
                                             const char* origin, const perp_urdf_options* options,
-                                            json_t** root);
+                                            perpi_notices* notices, json_t** root);
 
 /* The collision geometry of a mesh. */
 typedef enum perpi_urdf_mesh {
@@ -94,10 +99,14 @@ typedef enum perpi_urdf_mesh {
     PERPI_URDF_MESH_PIECES, /* decomposed into convex pieces */
     PERPI_URDF_MESH_HULL,   /* its convex hull */
 } perpi_urdf_mesh;
-/* urdf_mesh.c. hull: the points for PERPI_URDF_MESH_HULL. PERP_ERROR_INPUT: the file cannot be
- * read. */
+typedef struct perpi_urdf_probe {
+    perpi_urdf_mesh how;
+    json_t* hull; /* the points for PERPI_URDF_MESH_HULL */
+    double reach; /* largest of down . x over the vertices */
+} perpi_urdf_probe;
+/* urdf_mesh.c. down: a direction in the mesh's frame. PERP_ERROR_INPUT: the file cannot be read. */
 PERP_NODISCARD perp_status perpi_urdf_probe_mesh(perp_context* context, const char* path,
-                                                 const double scale[3], perpi_urdf_mesh* how,
-                                                 json_t** hull);
+                                                 const double scale[3], bool decompose, vec3 down,
+                                                 perpi_urdf_probe* probe);
 
 #endif

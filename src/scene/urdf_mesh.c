@@ -20,8 +20,12 @@ static json_t* points_json(const perpi_polyhedron* p)
     return list;
 }
 
+/* A mesh with more faces is not decomposed unless that is asked for: it takes seconds, and hundreds of
+ * pieces collide slowly. */
+enum { CHEAP_FACES = 200 };
+
 /* Whether the model accepts the mesh. */
-static perp_status try_mesh(perp_context* context, const perpi_mesh_data* mesh,
+static perp_status try_mesh(perp_context* context, const perpi_mesh_data* mesh, bool decompose,
                             perpi_urdf_mesh* how)
 {
     perp_shape_def def = perp_shape_def_default(PERP_SHAPE_MESH);
@@ -29,7 +33,7 @@ static perp_status try_mesh(perp_context* context, const perpi_mesh_data* mesh,
     def.vertex_count = (int32_t)mesh->vertex_count;
     def.triangles = mesh->triangle;
     def.triangle_count = (int32_t)mesh->triangle_count;
-    def.decompose = true;
+    def.decompose = decompose || mesh->triangle_count <= CHEAP_FACES;
     perpi_shape shape = {0};
     const perp_status status = perpi_shape_make(context, &def, 3, &shape);
     if (status == PERP_OK) {
@@ -39,8 +43,27 @@ static perp_status try_mesh(perp_context* context, const perpi_mesh_data* mesh,
     return status;
 }
 
+static perp_status take_hull(perp_context* context, const perpi_mesh_data* mesh,
+                             perpi_urdf_probe* probe)
+{
+    perpi_polyhedron* p = NULL;
+    perp_status status =
+        perpi_polyhedron_hull(context, mesh->vertex, (int32_t)mesh->vertex_count, &p, NULL);
+    if (status == PERP_OK) {
+        probe->how = PERPI_URDF_MESH_HULL;
+        probe->hull = points_json(p);
+        status =
+            probe->hull != NULL ? PERP_OK : perpi_fail(context, PERP_ERROR_MEMORY, "out of memory");
+    } else if (status == PERP_ERROR_INPUT) {
+        probe->how = PERPI_URDF_MESH_NONE;
+        status = PERP_OK;
+    }
+    perpi_polyhedron_free(context, p);
+    return status;
+}
+
 perp_status perpi_urdf_probe_mesh(perp_context* context, const char* path, const double scale[3],
-                                  perpi_urdf_mesh* how, json_t** hull)
+                                  bool decompose, vec3 down, perpi_urdf_probe* probe)
 {
     perpi_mesh_data mesh = {0};
     perp_status status = perpi_mesh_read(context, path, &mesh);
@@ -48,20 +71,13 @@ perp_status perpi_urdf_probe_mesh(perp_context* context, const char* path, const
         return status;
     }
     perpi_mesh_scale(&mesh, scale);
-    status = try_mesh(context, &mesh, how);
+    for (size_t i = 0; i < mesh.vertex_count; ++i) {
+        const double along = v3_dot(down, v3_from(mesh.vertex + 3 * i));
+        probe->reach = along > probe->reach ? along : probe->reach;
+    }
+    status = try_mesh(context, &mesh, decompose, &probe->how);
     if (status == PERP_ERROR_INPUT) {
-        perpi_polyhedron* p = NULL;
-        status = perpi_polyhedron_hull(context, mesh.vertex, (int32_t)mesh.vertex_count, &p, NULL);
-        if (status == PERP_OK) {
-            *how = PERPI_URDF_MESH_HULL;
-            *hull = points_json(p);
-            status =
-                *hull != NULL ? PERP_OK : perpi_fail(context, PERP_ERROR_MEMORY, "out of memory");
-        } else if (status == PERP_ERROR_INPUT) {
-            *how = PERPI_URDF_MESH_NONE;
-            status = PERP_OK;
-        }
-        perpi_polyhedron_free(context, p);
+        status = take_hull(context, &mesh, probe);
     }
     perpi_mesh_free(context, &mesh);
     return status;

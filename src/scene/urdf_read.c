@@ -148,8 +148,8 @@ static perp_status check_children(const reader* r, const perpi_xml_node* node,
         }
         if (strncmp(c->name, "xacro:", 6) == 0) {
             return fail(r, c->line,
-                        "<%s>: this is a xacro file: expand it first (xacro FILE > robot.urdf)",
-                        c->name);
+                        "<%s>: this is a xacro file: expand it first: xacro %s > robot.urdf",
+                        c->name, r->origin);
         }
         const char* near = found || skipped ? NULL : perpi_nearest(c->name, known);
         if (near != NULL) {
@@ -505,6 +505,64 @@ static perp_status read_axis(const reader* r, const perpi_xml_node* node, perpi_
     return PERP_OK;
 }
 
+static perp_status read_mimic(const reader* r, const perpi_xml_node* node, perpi_urdf_joint* joint)
+{
+    static const char* const known[] = {"joint", "multiplier", "offset", NULL};
+    const perpi_xml_node* mimic;
+    joint->master = -1;
+    joint->multiplier = 1.0;
+    PERPI_TRY(only_child(r, node, "mimic", &mimic));
+    if (mimic == NULL) {
+        return PERP_OK;
+    }
+    PERPI_TRY(check_attributes(r, mimic, known));
+    PERPI_TRY(need(r, mimic, "joint", &joint->mimic));
+    PERPI_TRY(numbers(r, mimic, "multiplier", 1, &joint->multiplier, NULL));
+    joint->mimic_line = mimic->line;
+    return numbers(r, mimic, "offset", 1, &joint->offset, NULL);
+}
+
+static bool has_one_degree(const perpi_urdf_joint* joint)
+{
+    return joint->type == PERPI_URDF_REVOLUTE || joint->type == PERPI_URDF_CONTINUOUS ||
+           joint->type == PERPI_URDF_PRISMATIC;
+}
+
+/* The joints that others follow, which may stand behind them; no joint follows itself. */
+static perp_status find_masters(const reader* r)
+{
+    perpi_urdf* robot = r->robot;
+    for (int32_t i = 0; i < robot->joint_count; ++i) {
+        perpi_urdf_joint* joint = &robot->joint[i];
+        for (int32_t k = 0; joint->mimic != NULL && k < robot->joint_count; ++k) {
+            joint->master = strcmp(robot->joint[k].name, joint->mimic) == 0 ? k : joint->master;
+        }
+        if (joint->mimic == NULL) {
+            continue;
+        }
+        if (joint->master < 0) {
+            return fail(r, joint->mimic_line, "<mimic>: there is no joint '%s'", joint->mimic);
+        }
+        if (!has_one_degree(joint) || !has_one_degree(&robot->joint[joint->master])) {
+            return fail(r, joint->mimic_line,
+                        "<mimic>: joint '%s' follows '%s': both must be revolute, continuous or "
+                        "prismatic",
+                        joint->name, joint->mimic);
+        }
+    }
+    for (int32_t i = 0; i < robot->joint_count; ++i) {
+        int32_t at = i;
+        for (int32_t steps = 0; at >= 0; at = robot->joint[at].master, ++steps) {
+            if (steps > robot->joint_count) {
+                return fail(r, robot->joint[i].mimic_line,
+                            "<mimic>: joint '%s' follows itself by way of others",
+                            robot->joint[i].name);
+            }
+        }
+    }
+    return PERP_OK;
+}
+
 static perp_status read_joint(const reader* r, const perpi_xml_node* node)
 {
     static const char* const known[] = {"origin", "parent",   "child", "axis",
@@ -522,14 +580,7 @@ static perp_status read_joint(const reader* r, const perpi_xml_node* node)
     }
     PERPI_TRY(read_type(r, node, &joint.type));
     PERPI_TRY(check_children(r, node, known, skip));
-    const perpi_xml_node* mimic = perpi_xml_child(node, "mimic");
-    if (mimic != NULL) {
-        return fail(r, mimic->line,
-                    "joint '%s' mimics '%.80s': gears between joints are not simulated; remove "
-                    "<mimic> and drive the joint itself, or make it fixed",
-                    joint.name,
-                    perpi_xml_get(mimic, "joint") != NULL ? perpi_xml_get(mimic, "joint") : "");
-    }
+    PERPI_TRY(read_mimic(r, node, &joint));
     PERPI_TRY(read_end(r, node, "parent", &joint.parent));
     PERPI_TRY(read_end(r, node, "child", &joint.child));
     perpi_urdf_link* child = &robot->link[joint.child];
@@ -648,6 +699,7 @@ static perp_status read_robot(reader* r, const perpi_xml_node* root)
          c = perpi_xml_next(c, "joint")) {
         PERPI_TRY(read_joint(r, c));
     }
+    PERPI_TRY(find_masters(r));
     PERPI_TRY(find_root(r));
     return order_links(r);
 }

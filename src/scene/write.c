@@ -257,6 +257,7 @@ static void put_parameters(writer* w, json_t* shape, const perp_shape_def* def, 
     case PERP_SHAPE_MESH:
         put_text(w, shape, "source", def->source);
         put_flag(w, shape, "decompose", def->decompose, false);
+        put_flag(w, shape, "convex", def->convex, false);
         put_mesh(w, shape, def, dimension);
         break;
     case PERP_SHAPE_POLYGON:
@@ -568,6 +569,11 @@ static json_t* joint_json(writer* w, size_t index)
         put(w, joint, "joints", joints);
         put_number(w, joint, "ratio", def->ratio, 1.0);
         put_number(w, joint, "offset", def->offset, NAN);
+        put_number(w, joint, "stiffness", def->stiffness, 0.0);
+        put_number(w, joint, "damping", def->damping, 0.0);
+        if (isfinite(def->motor.max_effort)) {
+            put_number(w, joint, "max_effort", def->motor.max_effort, NAN);
+        }
         return joint;
     }
     put_text(w, joint, "a", def->a);
@@ -591,6 +597,7 @@ static json_t* joint_json(writer* w, size_t index)
     put_number(w, joint, "start", def->start, 0.0);
     put_number(w, joint, "friction", def->friction, 0.0);
     put_number(w, joint, "damping", def->damping, 0.0);
+    put_number(w, joint, "armature", def->armature, 0.0);
     if (def->motor.type != PERP_MOTOR_NONE) {
         put(w, joint, "motor", motor_json(w, &def->motor));
     }

@@ -3,6 +3,7 @@
  * The integrals over the solid are sums over the tetrahedra that the triangles form with a point
  * near them; counter-clockwise triangles, seen from outside, count positive.
  */
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -217,17 +218,25 @@ static perp_status copy_mesh(perp_context* context, const perp_shape_def* def, p
     return PERP_OK;
 }
 
+/* How far a mesh may be from its hull and still be convex: files have single precision, so their vertices
+ * are beside the planes of neighbouring faces. Relative to the size, and to the volume. */
+static const double EXACTLY_CONVEX = 1e-9;
+static const double NEARLY_CONVEX = 1e-5;
+static const double NEARLY_FULL = 1e-3;
+
 /* Whether the surface is that of its convex hull: no vertex lies inside, and no volume is missing. */
-static bool is_convex(const perpi_mesh* mesh, const perpi_polyhedron* hull)
+static bool is_convex(const perpi_mesh* mesh, const perpi_polyhedron* hull, double tolerance)
 {
-    if (!(fabs(hull->mass.mass - mesh->mass.mass) <= 1e-9 * mesh->mass.mass)) {
+    /* a layer of that thickness below the surface is missing */
+    const double layer = tolerance == EXACTLY_CONVEX ? tolerance : 10.0 * tolerance;
+    if (!(fabs(hull->mass.mass - mesh->mass.mass) <= layer * mesh->mass.mass)) {
         return false;
     }
     for (int32_t i = 0; i < mesh->vertex_count; ++i) {
         const vec3 x = v3_from(mesh->vertex + 3 * (size_t)i);
         bool on = false;
         for (int32_t f = 0; f < hull->face_count && !on; ++f) {
-            on = v3_dot(hull->normal[f], x) - hull->offset[f] >= -1e-9 * 2.0 * hull->size;
+            on = v3_dot(hull->normal[f], x) - hull->offset[f] >= -tolerance * 2.0 * hull->size;
         }
         if (!on) {
             return false;
@@ -247,7 +256,16 @@ static perp_status make_contact(perp_context* context, const perp_shape_def* def
     if (status != PERP_OK && !(status == PERP_ERROR_INPUT && def->decompose)) {
         return status; /* overflow of the hull is no error for a mesh that will be decomposed */
     }
-    if (hull != NULL && is_convex(mesh, hull)) {
+    /* pieces that are asked for are exact up to the precision of files */
+    const double missing = hull != NULL ? hull->mass.mass / mesh->mass.mass - 1.0 : INFINITY;
+    const bool exact = hull != NULL && is_convex(mesh, hull, EXACTLY_CONVEX);
+    const bool near =
+        hull != NULL && !exact &&
+        (is_convex(mesh, hull, NEARLY_CONVEX) || (!def->decompose && fabs(missing) <= NEARLY_FULL));
+    if (near) {
+        mesh->missing = fabs(missing) > DBL_MIN ? fabs(missing) : DBL_MIN;
+    }
+    if (exact || near) {
         shape->type = PERP_SHAPE_POLYHEDRON;
         shape->polyhedron = hull;
         return PERP_OK;
@@ -265,9 +283,38 @@ static perp_status make_contact(perp_context* context, const perp_shape_def* def
     return perpi_decompose(context, def, &mesh->piece, &mesh->piece_count);
 }
 
+/* "convex": the hull is the body's, the mesh its picture. */
+static perp_status take_hull(perp_context* context, const perp_shape_def* def, perpi_shape* shape)
+{
+    perpi_polyhedron* hull = NULL;
+    const perp_status status =
+        perpi_polyhedron_hull(context, def->vertices, def->vertex_count, &hull, NULL);
+    if (status == PERP_OK) {
+        shape->mesh->mass = hull->mass;
+        shape->type = PERP_SHAPE_POLYHEDRON;
+        shape->polyhedron = hull;
+    }
+    return status;
+}
+
 static perp_status mesh_make(perp_context* context, const perp_shape_def* def, perpi_shape* shape)
 {
-    perp_status status = perpi_alloc(context, 1, sizeof *shape->mesh, &shape->mesh);
+    perp_status status = PERP_OK;
+    if (def->convex && def->decompose) {
+        return perpi_fail(context, PERP_ERROR_INPUT,
+                          "convex: give convex (the hull) or decompose (pieces), not both");
+    }
+    status = perpi_alloc(context, 1, sizeof *shape->mesh, &shape->mesh);
+    if (status == PERP_OK && def->convex && !def->visual) {
+        status = copy_mesh(context, def, shape->mesh);
+        if (status == PERP_OK) {
+            status = take_hull(context, def, shape);
+        }
+        if (status != PERP_OK) {
+            perpi_shape_free(context, shape);
+        }
+        return status;
+    }
     if (status == PERP_OK && !def->visual) {
         status = weigh(context, def, &shape->mesh->mass);
     }

@@ -46,6 +46,9 @@ typedef struct perpi_mesh {
     struct perpi_polyhedron** piece; /* convex pieces of a mesh that collides and is not convex;
                                       * the model makes them shapes of the body */
     int32_t piece_count;
+    double
+        missing; /* of a mesh that is only nearly convex: volume of its hull that it lacks, relative; 0:
+                     * convex up to rounding, or cut into pieces */
 } perpi_mesh;
 
 /* A checked shape, as the model keeps it. normal is unit; planes have it in the shape's frame. */

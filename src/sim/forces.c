@@ -81,11 +81,13 @@ static perp_status refuse(const finder* x)
     const char* what = NULL;
     for (size_t i = 0; i < model->joint_count; ++i) {
         const perpi_joint* j = &model->joint[i];
-        what = j->motor != PERP_MOTOR_NONE             ? "motors"
-               : j->has_limits                         ? "limits of joints"
-               : j->friction > 0.0 || j->damping > 0.0 ? "friction and damping of joints"
-               : j->type == PERP_JOINT_ROPE            ? "ropes"
-                                                       : what;
+        what = j->motor != PERP_MOTOR_NONE               ? "motors"
+               : j->has_limits                           ? "limits of joints"
+               : j->friction > 0.0 || j->damping > 0.0   ? "friction and damping of joints"
+               : j->armature > 0.0 || j->stiffness > 0.0 ? "armature of joints and soft gears"
+               : j->type == PERP_JOINT_ROPE              ? "ropes"
+               : j->type == PERP_JOINT_GEAR              ? "gears"
+                                                         : what;
     }
     for (size_t i = 0; i < model->body_count; ++i) {
         what = model->body[i].support.points > 0 ? "supports" : what;

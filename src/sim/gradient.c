@@ -59,6 +59,11 @@ perp_status perpi_gradient_check(perp_sim* sim, int32_t measure)
     if (sim->def.allow_overlap) {
         return refuse(sim, "allow_overlap moves bodies at the start, which has no derivative");
     }
+    for (size_t i = 0; i < sim->model->joint_count; ++i) {
+        if (sim->model->joint[i].type == PERP_JOINT_GEAR || sim->model->joint[i].armature > 0.0) {
+            return refuse(sim, "gears and armature of joints have no derivative");
+        }
+    }
     for (size_t i = 0; i < model->body_count; ++i) {
         if (model->body[i].motion.follows) {
             return perpi_fail(
@@ -469,7 +474,8 @@ perpi_taken_step perpi_gradient_step(perpi_gradient_work* g, size_t from, size_t
                               .carries = g->sim->v_solved != NULL,
                               .q_before = before,
                               .contact_before = before != NULL ? perpi_tape_contact(t, from) : NULL,
-                              .contact_before_count = before != NULL ? t->frame[from].contact_count : 0,
+                              .contact_before_count =
+                                  before != NULL ? t->frame[from].contact_count : 0,
                               .h_before = t->frame[from].h};
 }
 

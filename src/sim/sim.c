@@ -3,6 +3,7 @@
 
 #include "sim/internal.h"
 #include "sim/measure.h"
+#include "step/joint_rows.h"
 #include "step/force_rows.h"
 #include "step/layers.h"
 
@@ -168,6 +169,12 @@ perp_energy perp_sim_energy(const perp_sim* sim)
             e.kinetic += 0.5 * v3_dot(w_B, m3_mul(body->inertia, w_B));
         }
         e.potential -= body->mass * v3_dot(body->gravity, pose.x);
+    }
+    for (int32_t i = 0; i < (int32_t)model->joint_count; ++i) {
+        if (model->joint[i].armature > 0.0) {
+            const double u = perpi_joint_rate(model, i, sim->state.q, sim->state.v);
+            e.kinetic += 0.5 * model->joint[i].armature * u * u;
+        }
     }
     e.potential += perpi_spring_energy(model, sim->state.q);
     e.potential +=

@@ -865,6 +865,7 @@ perp_status perpi_formulate_at_end(perpi_formulation* f, const perpi_step_input*
     f->h = in->h;
     f->theta = in->middle ? 0.5 : perpi_step_theta(in);
     f->middle = in->middle;
+    f->start_v = evaluation == PERPI_EVALUATE_REST ? NULL : in->v;
     perp_status status = write_bodies(f, PERPI_PURPOSE_STEP, evaluation, in);
     if (status == PERP_OK) {
         status = perpi_layers_place(f, in);
@@ -925,6 +926,7 @@ perp_status perpi_formulate_other(perpi_formulation* f, const perp_model* model,
     PERP_ASSERT(purpose != PERPI_PURPOSE_STEP);
     const perpi_step_input in = {.model = model, .h = h, .q = q, .v = v};
     f->middle = false;
+    f->start_v = purpose == PERPI_PURPOSE_IMPACT ? v : NULL;
     perp_status status = write_bodies(f, purpose, PERPI_EVALUATE_START, &in);
     if (status == PERP_OK) {
         const double h_gap = purpose == PERPI_PURPOSE_IMPACT ? 0.0 : h;

@@ -186,7 +186,9 @@ struct perpi_formulation {
     int32_t support_row, support_constraint; /* the first of these */
     int32_t body_dofs; /* velocities of bodies; those of layers' and supports' blocks follow */
     double h, theta;   /* of the step; its velocities are (1 - theta) v_old + theta v_new */
-    bool middle;       /* a middle step (middle.c): `end` are the poses of its middle */
+    const double*
+        start_v; /* flat velocities at the start, for rotors; NULL: no inertia. Borrowed */
+    bool middle; /* a middle step (middle.c): `end` are the poses of its middle */
     perpi_layer_place* layer;
     int32_t layer_count;
     size_t layer_capacity;

@@ -9,11 +9,15 @@
 static const double TIED_PART = 0.125;
 
 /* The bodies that a gear's law moves, each once, with its row. */
+/* What is left of two rows that cancel up to rounding, relative to them. */
+static const double CANCELLED = 1e-12;
+
 typedef struct gear_sides {
     int32_t count;
     int32_t body[4];
     double J[4][6];
-    double given; /* rate of the law by prescribed bodies */
+    double given;    /* rate of the law by prescribed bodies */
+    double terms[4]; /* sum of the absolute values in J before they were added */
 } gear_sides;
 
 static perpi_joint_view view_of(const perp_model* model, int32_t joint, const double* q,
@@ -37,7 +41,7 @@ perpi_joint_view perpi_gear_evaluate(const perp_model* model, int32_t index, con
     const double error = coordinate[1] - gear->ratio * coordinate[0] - gear->offset;
     perpi_joint_view view = {.rows = 1};
     view.row[0] = (perpi_row){.angular = angular, .b = error};
-    view.error[angular ? 1 : 0] = fabs(error);
+    view.error[angular ? 1 : 0] = perpi_gear_soft(gear) ? 0.0 : fabs(error);
     return view;
 }
 
@@ -60,12 +64,33 @@ static void add_side(gear_sides* s, const perpi_formulation* f, const perp_model
     if (i == s->count) {
         s->body[s->count++] = body;
         memset(s->J[i], 0, sizeof s->J[i]);
+        s->terms[i] = 0.0;
     }
     double J[6] = {0};
     (void)perpi_joint_jacobian(model, body, side, row, 1, J);
     for (int32_t a = 0; a < model->body[body].dofs; ++a) {
         s->J[i][a] += factor * J[a];
+        s->terms[i] += fabs(factor * J[a]);
     }
+}
+
+/* Two joints in series can act on the body between them with rows that cancel: then it takes no part. */
+static void drop_cancelled(gear_sides* s)
+{
+    int32_t count = 0;
+    for (int32_t i = 0; i < s->count; ++i) {
+        double left = 0.0;
+        for (int a = 0; a < 6; ++a) {
+            left += fabs(s->J[i][a]);
+        }
+        if (left <= CANCELLED * s->terms[i]) {
+            continue;
+        }
+        memmove(s->J[count], s->J[i], sizeof s->J[i]);
+        s->body[count] = s->body[i];
+        s->terms[count++] = s->terms[i];
+    }
+    s->count = count;
 }
 
 static gear_sides find_sides(const perpi_formulation* f, const perp_model* model, int32_t index,
@@ -82,6 +107,7 @@ static gear_sides find_sides(const perpi_formulation* f, const perp_model* model
                      &view.coordinate[0]);
         }
     }
+    drop_cancelled(&s);
     return s;
 }
 
@@ -165,6 +191,37 @@ static perp_status append_row(perpi_formulation* f, int32_t gear, int32_t slot,
     return PERP_OK;
 }
 
+/* Makes the row just appended that of a spring and damper: effort -stiffness error - damping rate on the
+ * second joint, both at the end of the step, cut at max_effort. b: the error at the start. */
+static void soften_row(perpi_formulation* f, const perpi_joint* gear, double b)
+{
+    const int32_t row = f->rows - 1;
+    const double h = f->h, both = h * gear->stiffness + gear->damping;
+    const double scale = f->middle ? f->theta : 1.0;
+    f->b[row] = b * gear->stiffness / both + f->given[row];
+    f->compliance[row] = 1.0 / (scale * h * both);
+    if (isfinite(gear->max_effort)) {
+        f->constraint[f->constraints - 1].kind = PERP_CONSTRAINT_BOUNDED;
+        f->upper[row] = scale * h * gear->max_effort;
+        f->lower[row] = -f->upper[row];
+    }
+}
+
+/* The row of the law itself. */
+static perp_status append_law(perpi_formulation* f, const perp_model* model, int32_t index,
+                              const int32_t block[2], const double* const J[2], double b,
+                              double given)
+{
+    const perpi_joint* gear = &model->joint[index];
+    const bool soft = perpi_gear_soft(gear);
+    const perp_status status =
+        append_row(f, index, soft ? 1 + PERPI_LAW_MOTOR : 0, block, J, b, given);
+    if (status == PERP_OK && soft) {
+        soften_row(f, gear, b);
+    }
+    return status;
+}
+
 perp_status perpi_formulate_gear(perpi_formulation* f, const perp_model* model, int32_t index,
                                  double b, const double* q, const double* q_end,
                                  const int32_t turns[2])
@@ -173,7 +230,8 @@ perp_status perpi_formulate_gear(perpi_formulation* f, const perp_model* model, 
     if (s.count <= 2) {
         const int32_t block[2] = {s.count > 0 ? f->block_of[s.body[0]] : -1,
                                   s.count > 1 ? f->block_of[s.body[1]] : -1};
-        return append_row(f, index, 0, block, (const double* const[2]){s.J[0], s.J[1]}, b, s.given);
+        return append_law(f, model, index, block, (const double* const[2]){s.J[0], s.J[1]}, b,
+                          s.given);
     }
     int32_t own;
     const int32_t n = s.count - 1;
@@ -182,7 +240,8 @@ perp_status perpi_formulate_gear(perpi_formulation* f, const perp_model* model, 
     const double ones[3] = {1.0, 1.0, 1.0};
     if (status == PERP_OK) {
         const int32_t block[2] = {f->block_of[s.body[0]], own};
-        status = append_row(f, index, 0, block, (const double* const[2]){s.J[0], ones}, b, s.given);
+        status =
+            append_law(f, model, index, block, (const double* const[2]){s.J[0], ones}, b, s.given);
     }
     for (int32_t i = 0; status == PERP_OK && i < n; ++i) {
         const int32_t body = s.body[i + 1], block[2] = {f->block_of[body], own};

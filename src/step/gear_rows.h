@@ -18,7 +18,12 @@ enum { PERPI_GEAR_TIE = 8 };
 /* A gear's error as its only row. turns: of its two joints. */
 perpi_joint_view perpi_gear_evaluate(const perp_model* model, int32_t gear, const double* q,
                                      const int32_t turns[2]);
-/* The rows of the gear. b: its error, divided by the time in which it is closed. */
+/* A gear with stiffness or damping: a force between the coordinates, not a constraint. */
+static inline bool perpi_gear_soft(const perpi_joint* gear)
+{
+    return gear->type == PERP_JOINT_GEAR && (gear->stiffness > 0.0 || gear->damping > 0.0);
+}
+/* The rows of the gear. b: its error, divided by the time in which it is closed; of a soft gear the error. */
 PERP_NODISCARD perp_status perpi_formulate_gear(perpi_formulation* f, const perp_model* model,
                                                 int32_t gear, double b, const double* q,
                                                 const double* q_end, const int32_t turns[2]);

@@ -135,6 +135,12 @@ double perpi_joint_speed(const perp_model* model, int32_t index, const perpi_row
     return speed;
 }
 
+double perpi_joint_rate(const perp_model* model, int32_t joint, const double* q, const double* v)
+{
+    const perpi_joint_view view = perpi_joint_evaluate(model, joint, q, NULL);
+    return perpi_joint_speed(model, joint, &view.coordinate[0], v);
+}
+
 /* ---- rows ------------------------------------------------------------------------------------------*/
 
 static perp_status append(perpi_formulation* f, const perp_model* model, int32_t joint,
@@ -334,6 +340,24 @@ static perp_status append_motor(perpi_formulation* f, const perp_model* model, i
                   1);
 }
 
+/* Damping d and armature A in one row. The rotor's momentum is A times the joint's rate u:
+ *     p = -h d u* - A (u_new - u_old),   u* = (1 - theta) u_old + theta u_new,
+ * so u* + p / D - (A / theta) u_old / D = 0 with D = h d + A / theta. No rotor in a step without inertia. */
+static perp_status append_rotor(perpi_formulation* f, const perp_model* model, int32_t index,
+                                double h, const perpi_row* axis)
+{
+    const perpi_joint* joint = &model->joint[index];
+    const double theta = f->middle ? f->theta : 1.0;
+    const double A = f->start_v != NULL ? joint->armature / theta : 0.0, D = h * joint->damping + A;
+    if (!(D > 0.0)) {
+        return PERP_OK;
+    }
+    perpi_row row = *axis;
+    row.b = A > 0.0 ? -A / D * perpi_joint_speed(model, index, axis, f->start_v) : 0.0;
+    row.compliance = 1.0 / D;
+    return append(f, model, index, 1 + PERPI_LAW_DAMPING, PERP_CONSTRAINT_EQUALITY, &row, 1);
+}
+
 /* Dry friction [T03 (38)]: an effort that opposes the rate, at most friction; damping: effort
  * -damping * rate at the end of the step, p = -h damping u0, so u0 + p / (h damping) = 0. */
 static perp_status append_losses(perpi_formulation* f, const perp_model* model, int32_t index,
@@ -348,11 +372,7 @@ static perp_status append_losses(perpi_formulation* f, const perp_model* model, 
         row.lower = -row.upper;
         status = append(f, model, index, 1 + PERPI_LAW_FRICTION, PERP_CONSTRAINT_BOUNDED, &row, 1);
     }
-    if (status == PERP_OK && joint->damping > 0.0) {
-        row.compliance = 1.0 / (h * joint->damping);
-        status = append(f, model, index, 1 + PERPI_LAW_DAMPING, PERP_CONSTRAINT_EQUALITY, &row, 1);
-    }
-    return status;
+    return status == PERP_OK ? append_rotor(f, model, index, h, axis) : status;
 }
 
 /* view: of the joint at the poses of the problem. */
@@ -383,6 +403,9 @@ static perp_status formulate_joint(perpi_formulation* f, const perp_model* model
     if (purpose != PERPI_PURPOSE_STEP || !motor_rules(joint)) {
         status = append_limits(f, model, index, purpose, h, axis, input);
     }
+    if (status == PERP_OK && purpose == PERPI_PURPOSE_IMPACT && joint->armature > 0.0) {
+        status = append_rotor(f, model, index, 0.0, axis);
+    }
     if (status == PERP_OK && purpose == PERPI_PURPOSE_STEP) {
         status = append_losses(f, model, index, h, axis);
         if (status == PERP_OK && joint->motor != PERP_MOTOR_NONE) {
@@ -405,9 +428,15 @@ perp_status perpi_formulate_joints(perpi_formulation* f, const perp_model* model
         const perpi_joint_view view =
             q_end != NULL ? perpi_joint_evaluate_middle(model, i, q, q_end, input[i].turns)
                           : perpi_joint_evaluate(model, i, q, input[i].turns);
+        const bool soft = perpi_gear_soft(&model->joint[i]);
+        if (soft && purpose != PERPI_PURPOSE_STEP) {
+            continue;
+        }
         if (model->joint[i].type == PERP_JOINT_GEAR) {
-            const double b =
-                without_inertia(purpose) ? 0.0 : view.row[0].b / closing_time(h, &input[i]);
+            const double b = soft ? view.row[0].b
+                             : without_inertia(purpose)
+                                 ? 0.0
+                                 : view.row[0].b / closing_time(h, &input[i]);
             status = perpi_formulate_gear(f, model, i, b, q, q_end, input[i].turns);
             continue;
         }

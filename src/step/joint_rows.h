@@ -25,6 +25,9 @@ void perpi_joint_differentiate(const perp_model* model, int32_t joint, const dou
 double perpi_joint_speed(const perp_model* model, int32_t joint, const perpi_row* row,
                          const double* v);
 
+/* Rate of a one-degree joint: of its coordinate at the poses q and flat velocities v. */
+double perpi_joint_rate(const perp_model* model, int32_t joint, const double* q, const double* v);
+
 /* The joint in a middle step from q to q_end: directions and arms are the means of those at the two
  * ends, so that equal and opposite impulses act at the mean of the two places of the joint and keep the
  * angular momentum; errors and coordinates are those of q. */

@@ -229,6 +229,46 @@ static double* joint_term(int32_t slot, perp_ledger* sum)
     }
 }
 
+/* The row of a joint as the step had it. */
+static perpi_row axis_row(const perpi_ledger_input* in, int32_t joint)
+{
+    const int32_t* turns = in->joint_input[joint].turns;
+    return in->f->middle ? perpi_joint_evaluate_middle(in->model, joint, in->q, in->q_end, turns)
+                               .coordinate[0]
+                         : perpi_joint_evaluate(in->model, joint, in->q, turns).coordinate[0];
+}
+
+static double rotor_energy(const perp_model* model, int32_t joint, const double* q, const double* v)
+{
+    const double u = perpi_joint_rate(model, joint, q, v);
+    return 0.5 * model->joint[joint].armature * u * u;
+}
+
+/* Damping and the rotor of a joint, p = -h d u* - A (u' - u): of its work p u* the change of the rotor's energy
+ * belongs to the energy, (theta - 1/2) A (u' - u)^2 to the loss of the step; the axis turns within the step. */
+static void add_rotor(const perpi_ledger_input* in, int32_t constraint, int32_t joint, double p,
+                      perp_ledger* sum)
+{
+    const perpi_formulation* f = in->f;
+    const double theta = !in->impact && f->middle ? f->theta : 1.0;
+    const double A = in->model->joint[joint].armature;
+    const perpi_row row = axis_row(in, joint);
+    const double given = f->given[f->constraint[constraint].row];
+    const double u = perpi_joint_speed(in->model, joint, &row, in->v);
+    const double middle = perpi_formulation_speed(f, constraint, 0, in->v_problem) + given;
+    const double change = (middle - u) / theta, end = u + change;
+    sum->prescribed -= p * given;
+    if (in->impact) {
+        sum->impacts -= 0.5 * A * change * change;
+        return;
+    }
+    sum->joints -= in->h * in->model->joint[joint].damping * middle * middle;
+    sum->step_loss -= (theta - 0.5) * A * change * change;
+    sum->gyroscopic += rotor_energy(in->model, joint, in->q_end, in->v_state) -
+                       0.5 * A * end * end -
+                       (rotor_energy(in->model, joint, in->q, in->v) - 0.5 * A * u * u);
+}
+
 static void add_joint_rows(const perpi_ledger_input* in, perp_ledger* sum)
 {
     const perpi_formulation* f = in->f;
@@ -238,6 +278,12 @@ static void add_joint_rows(const perpi_ledger_input* in, perp_ledger* sum)
         const perp_constraint* c = &f->constraint[index];
         for (int32_t r = 0; r < c->rows; ++r) {
             const double p = scale * in->p_problem[c->row + r];
+            const int32_t joint = f->place[k].joint;
+            if (f->place[k].slot == 1 + PERPI_LAW_DAMPING && f->start_v != NULL &&
+                in->model->joint[joint].armature > 0.0) {
+                add_rotor(in, index, joint, p, sum);
+                continue;
+            }
             if (p == 0.0) {
                 continue;
             }
@@ -250,11 +296,7 @@ static void add_joint_rows(const perpi_ledger_input* in, perp_ledger* sum)
 static double axis_speed(const perpi_ledger_input* in, int32_t joint, double* given)
 {
     const perpi_formulation* f = in->f;
-    const int32_t* turns = in->joint_input[joint].turns;
-    const perpi_row row =
-        f->middle
-            ? perpi_joint_evaluate_middle(in->model, joint, in->q, in->q_end, turns).coordinate[0]
-            : perpi_joint_evaluate(in->model, joint, in->q, turns).coordinate[0];
+    const perpi_row row = axis_row(in, joint);
     double speed = 0.0;
     *given = 0.0;
     for (int side = 0; side < 2; ++side) {
@@ -428,6 +470,11 @@ double perpi_energy_change(const perp_model* model, bool kinetic, const double* 
             const vec3 v1 = perpi_state_velocity(model, v_end, i);
             change += 0.5 * body->mass * v3_dot(v3_sub(v1, v0), v3_add(v1, v0));
             change += 0.5 * turning_change(model, i, q, v, q_end, v_end);
+        }
+    }
+    for (int32_t i = 0; kinetic && i < (int32_t)model->joint_count; ++i) {
+        if (model->joint[i].armature > 0.0) {
+            change += rotor_energy(model, i, q_end, v_end) - rotor_energy(model, i, q, v);
         }
     }
     return change;

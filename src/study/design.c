@@ -131,8 +131,7 @@ static perp_status begin_design(perpi_design_state* e)
 
 /* ---- end --------------------------------------------------------------------------------------*/
 
-/* A design that depends on the step of its simulation is none: the best candidate once more with half of it. Workers that
- * have changed the step are of no further use. */
+/* A design that depends on the step of its simulation is none: the best candidate once more with half of it. */
 static void repeat_at_half_step(perpi_design_state* e)
 {
     double x[PERPI_DESIGN_UNKNOWNS];
@@ -140,9 +139,7 @@ static void repeat_at_half_step(perpi_design_state* e)
     memcpy(x, perpi_design_candidate(e->study, e->report.best),
            (size_t)e->d->unknown_count * sizeof *x);
     e->report.start = e->point[e->report.best - 1].start;
-    perpi_design_end_pool(e);
     (void)perpi_design_evaluate(e, 1, x, 0.5, &index);
-    perpi_design_end_pool(e);
     if (e->stopped) {
         e->report.end = PERP_DESIGN_INTERRUPTED;
     }

@@ -37,7 +37,12 @@ struct perpi_design {
     perpi_expr* constraint[PERPI_DESIGN_CONSTRAINTS];
     const char* constraint_text[PERPI_DESIGN_CONSTRAINTS];
     int32_t constraint_count;
-    double* slot; /* measures, then columns, as expressions read them */
+    /* the step of the scene: its place, and its number (NaN: none) or expression (NULL: none) */
+    const char* step_place;
+    double step_number;
+    char* step_text;
+    bool step_changed; /* in the study's scene */
+    double* slot;      /* measures, then columns, as expressions read them */
     /* candidates: unknown_count numbers and the factor of the step, for each evaluation */
     double* candidate;
     size_t candidate_room;
@@ -57,7 +62,7 @@ int64_t perpi_design_runs(const perp_study* study);
 int64_t perpi_design_run_count(const perp_study* study);
 perp_vary_value perpi_design_value(const perp_study* study, int64_t run, int32_t vary);
 double perpi_design_step_factor(const perp_study* study, int64_t run);
-/* For a run with another step: sets the step in the scene. Such runs need a scene of their own: the step stays. */
+/* Sets the step of the study's scene: that of the scene, or a part of it. */
 PERP_NODISCARD perp_status perpi_design_set_step(perp_study* study, int64_t run);
 /* Candidate of an evaluation >= 1: unknown_count + 1 numbers. */
 PERP_NODISCARD perp_status perpi_design_put(perp_study* study, int64_t evaluation,

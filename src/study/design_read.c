@@ -356,7 +356,9 @@ static perp_status compile_all(perpi_reader* r, perp_study* s, design_names* x)
 {
     perpi_design* d = s->design;
     const perpi_expr_names names = {
-        .find = find_name, .user = x, .no_time = "use a measure of the scene instead"};
+        .find = find_name,
+        .user = x,
+        .no_time = "there is no time here (a measure of the scene knows it), but t stands"};
     char message[1024];
     perp_status status =
         perpi_expr_compile_names(r->context, d->minimise_text, &names, &d->minimise);
@@ -394,7 +396,7 @@ static perp_design_method choose_method(const perp_study* s)
     if (!perpi_nlopt_available() || s->run_count > 1 || d->unknown_count > 20) {
         return PERP_DESIGN_CMA_ES;
     }
-    return d->unknown_count <= 4 ? PERP_DESIGN_NELDER_MEAD : PERP_DESIGN_SBPLX;
+    return d->unknown_count <= 10 ? PERP_DESIGN_NELDER_MEAD : PERP_DESIGN_SBPLX;
 }
 
 static perp_status check_method(perpi_reader* r, const perpi_design* d)
@@ -423,6 +425,27 @@ static perp_status check_method(perpi_reader* r, const perpi_design* d)
     return PERP_OK;
 }
 
+/* The step of the scene, to be set anew after a run with another one. */
+static perp_status note_step(perp_study* s, const json_t* root)
+{
+    perpi_design* d = s->design;
+    const json_t* step = json_object_get(root, "step");
+    const bool adaptive = perp_sim_def_from_scene(s->scene).error > 0.0;
+    d->step_place = adaptive ? "/step/error" : "/step";
+    step = json_is_object(step) ? json_object_get(step, "error") : step;
+    d->step_number = json_is_number(step) ? json_number_value(step)
+                     : step == NULL       ? perp_sim_def_from_scene(s->scene).step
+                                          : NAN;
+    for (int32_t i = 0; i < s->vary_count; ++i) {
+        if (strcmp(s->vary[i].info.name, d->step_place) == 0) {
+            d->step_number = NAN; /* each run sets it */
+            return PERP_OK;
+        }
+    }
+    const char* text = json_string_value(step);
+    return text != NULL ? perpi_strndup(s->context, text, strlen(text), &d->step_text) : PERP_OK;
+}
+
 perp_status perpi_design_bind(perpi_reader* r, perp_study* s)
 {
     perpi_design* d = s->design;
@@ -439,6 +462,10 @@ perp_status perpi_design_bind(perpi_reader* r, perp_study* s)
     PERPI_TRY(perpi_alloc(r->context, (size_t)(perp_study_measure_count(s) + s->vary_count) + 1,
                           sizeof *d->slot, &d->slot));
     json_t* root = json_loads(s->scene_built, 0, NULL);
+    if (note_step(s, root) != PERP_OK) {
+        json_decref(root);
+        return PERP_ERROR_MEMORY;
+    }
     design_names x = {.study = s, .parameters = json_object_get(root, "parameters")};
     const perp_status status = compile_all(r, s, &x);
     json_decref(root);
@@ -456,6 +483,7 @@ void perpi_design_destroy(perp_context* context, perpi_design* design)
     }
     perpi_free(context, design->unknown);
     perpi_free(context, design->slot);
+    perpi_free(context, design->step_text);
     perpi_free(context, design->candidate);
     perpi_free(context, design);
 }

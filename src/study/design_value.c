@@ -89,16 +89,32 @@ double perpi_design_step_factor(const perp_study* study, int64_t run)
     return candidate != NULL ? candidate[study->design->unknown_count] : 1.0;
 }
 
+/* The step as the scene has it, which an earlier run may have changed; nothing where each run sets it. */
+static perp_status restore_step(perp_study* study)
+{
+    const perpi_design* d = study->design;
+    return d->step_text != NULL ? perp_scene_set_string(study->scene, d->step_place, d->step_text)
+           : isnan(d->step_number)
+               ? PERP_OK
+               : perp_scene_set_number(study->scene, d->step_place, d->step_number);
+}
+
 perp_status perpi_design_set_step(perp_study* study, int64_t run)
 {
+    perpi_design* d = study->design;
     const double factor = perpi_design_step_factor(study, run);
+    if (factor == 1.0 && !d->step_changed) {
+        return PERP_OK;
+    }
+    PERPI_TRY(restore_step(study));
+    d->step_changed = factor != 1.0;
     if (factor == 1.0) {
         return PERP_OK;
     }
     PERPI_TRY(perp_scene_rebuild(study->scene));
     const perp_sim_def def = perp_sim_def_from_scene(study->scene);
-    return def.error > 0.0 ? perp_scene_set_number(study->scene, "/step/error", def.error * factor)
-                           : perp_scene_set_number(study->scene, "/step", def.step * factor);
+    return perp_scene_set_number(study->scene, d->step_place,
+                                 (def.error > 0.0 ? def.error : def.step) * factor);
 }
 
 /* ---- objective --------------------------------------------------------------------------------*/

@@ -15,7 +15,8 @@
 #include "study/design.h"
 #include "study/philox.h"
 
-enum { FOR_CMA = 5 }; /* the use of a counter, beside those of sample.c */
+#define CONDITION 1e20 /* of C, at which the search ends */
+enum { FOR_CMA = 5 };  /* the use of a counter, beside those of sample.c */
 
 typedef struct cma_state {
     perp_context* context;
@@ -99,12 +100,13 @@ static void cma_settings(cma_state* a)
 
 /* ---- eigenvalues: cyclic Jacobi ---------------------------------------------------------------*/
 
-static void rotate_pair(cma_state* a, double* A, int32_t p, int32_t q)
+/* False: the element is small already, relative to its diagonal elements, which keeps small eigenvalues accurate. */
+static bool rotate_pair(cma_state* a, double* A, int32_t p, int32_t q)
 {
     const int32_t n = a->n;
     const double apq = A[p * n + q];
-    if (apq == 0.0) {
-        return;
+    if (!(fabs(apq) > DBL_EPSILON * sqrt(fabs(A[p * n + p] * A[q * n + q])))) {
+        return false;
     }
     const double theta = (A[q * n + q] - A[p * n + p]) / (2.0 * apq);
     const double t = (theta >= 0.0 ? 1.0 : -1.0) / (fabs(theta) + sqrt(theta * theta + 1.0));
@@ -122,6 +124,7 @@ static void rotate_pair(cma_state* a, double* A, int32_t p, int32_t q)
         a->B[k * n + p] = c * bkp - s * bkq;
         a->B[k * n + q] = s * bkp + c * bkq;
     }
+    return true;
 }
 
 /* C = B D^2 B^T. False: C is not positive definite. scratch: n x n. */
@@ -132,20 +135,12 @@ static bool cma_decompose(cma_state* a, double* A)
     for (int32_t i = 0; i < n * n; ++i) {
         a->B[i] = i % (n + 1) == 0 ? 1.0 : 0.0;
     }
-    for (int sweep = 0; sweep < 60; ++sweep) {
-        double off = 0.0, diagonal = 0.0;
-        for (int32_t i = 0; i < n; ++i) {
-            diagonal += A[i * n + i] * A[i * n + i];
-            for (int32_t k = i + 1; k < n; ++k) {
-                off += A[i * n + k] * A[i * n + k];
-            }
-        }
-        if (!(off > DBL_EPSILON * DBL_EPSILON * diagonal)) {
-            break;
-        }
+    bool turned = true;
+    for (int sweep = 0; sweep < 60 && turned; ++sweep) {
+        turned = false;
         for (int32_t p = 0; p < n; ++p) {
             for (int32_t q = p + 1; q < n; ++q) {
-                rotate_pair(a, A, p, q);
+                turned = rotate_pair(a, A, p, q) || turned;
             }
         }
     }
@@ -159,7 +154,7 @@ static bool cma_decompose(cma_state* a, double* A)
         most = d > most ? d : most;
         a->D[i] = sqrt(d);
     }
-    return most < 1e14 * least;
+    return most < CONDITION * least;
 }
 
 /* ---- a generation -----------------------------------------------------------------------------*/

@@ -342,7 +342,7 @@ def list_names_what_there_is():
     assert names("steppers")["quasistatic"]["built"]
     assert {"sphere", "plane", "box", "circle", "halfplane", "polygon"} <= set(names("shapes"))
     joints = names("joints")
-    assert len(joints) == 8 and all(row["built"] for row in joints.values())
+    assert len(joints) == 9 and all(row["built"] for row in joints.values())
     solvers = names("solvers")
     assert {"lemke", "pgs", "auto"} <= set(solvers)
     for setting in solvers["pgs"]["settings"]:

@@ -220,6 +220,87 @@ def import_speaks_and_refuses():
 
 
 @test
+def a_joint_that_mimics_another_is_geared_to_it():
+    scene, bodies, joints = imported("mimic")
+    gears = [j for j in scene["joints"] if j["type"] == "gear"]
+    assert [(g["joints"], g["ratio"], g["offset"]) for g in gears] == [
+        (["j_left", "j_right"], 1, 0), (["j_right", "j_thumb"], -5, 0.2)], gears
+    # the limit nearest to 0 of the first, and what follows from it
+    assert joints["j_left"]["start"] == joints["j_right"]["start"] == 0.01
+    assert abs(joints["j_thumb"]["start"] - 0.15) < 1e-15
+    near(bodies["right"]["position"], [-0.07, 0, 0.05])
+    for options in ((), ("--floating", "--floor"), ("--set", "/joint_correction=true")):
+        perp("run", good("mimic"), "--out", "m.h5", "--set", "/joints/1/motor/target=2",
+             "--duration", "0.4", *options)
+        perp("verify", "m.h5")
+        rows = perp("export", "m.h5", "j_left.coordinate", "j_right.coordinate",
+                    "j_thumb.coordinate").out.splitlines()
+        last = [float(x) for x in rows[-1].split(",")]
+        left, right, thumb = last[-3:]
+        assert abs(left - right) < 1e-9 and abs(thumb - (0.2 - 5 * right)) < 1e-9, last
+        assert left > 0.02
+        end = [perp("run", "--resume", f"m.h5@{t}", "--duration", "0.4", "--json").json["bodies"]
+               for t in (0.2, 0.3)]
+        assert end[0] == end[1]
+
+
+@test
+def what_a_file_lacks_is_given_with_one_notice_or_refused_by_strict():
+    result = perp("import", good("repaired"), "-o", "r.json")
+    assert result.err.count("perp: warning") == 1, result.err
+    assert "a 7.7 %" in result.err and "frame 0.0005" in result.err and "point" in result.err
+    with open("r.json") as file:
+        bodies = {b["name"]: b for b in json.load(file)["bodies"]}
+    # the excess of 0.06 is shared: 0.12, 0.12, 0.24
+    near([bodies["a"]["inertia"][i][i] for i in range(3)], [0.12, 0.12, 0.24], 1e-9)
+    near([bodies["rod"]["inertia"][i][i] for i in range(3)], [0.1, 0.1, 1e-5], 1e-9)
+    near([bodies["point"]["inertia"][i][i] for i in range(3)], [0.4 * 0.5 * 0.025**2] * 3, 1e-12)
+    assert bodies["frame"]["mass"] == 0.0005
+    result = perp("check", good("repaired"), "--strict", status=2)
+    assert "refused by --strict" in result.err and "frame" in result.err
+    perp("check", good("pendulum"), "--strict")
+
+
+@test
+def links_that_overlap_at_the_start_do_not_collide():
+    scene, bodies, joints = imported("overlapping")
+    assert bodies["b"]["ignores"] == ["base"] and "ignores" not in bodies["c"]
+    result = perp("run", good("overlapping"), "--duration", "0.1")
+    assert "1 pair of links overlaps at the start and does not collide: base and b" in result.err
+
+
+@test
+def a_floor_is_below_the_lowest_point():
+    scene, bodies, joints = imported("mimic", "--floor", "--floating")
+    assert bodies["floor"]["type"] == "static" and abs(bodies["floor"]["position"][2] + 0.01) < 1e-9
+    end = perp("run", good("mimic"), "--floor", "--floating", "--duration", "0.5", "--json").json
+    assert abs(end["bodies"]["palm"]["position"][2]) < 1e-3, end["bodies"]["palm"]
+
+
+@test
+def packages_are_found_by_the_environment_and_beside_the_robot():
+    os.makedirs("ws/share/elsewhere")
+    shutil.copy(os.path.join(CORPUS, "good/meshes/cube.obj"), "ws/share/elsewhere")
+    here = os.getcwd()
+    for name, value in (("ROS_PACKAGE_PATH", f"/nowhere:{here}/ws/share"),
+                        ("ROS_PACKAGE_PATH", f"{here}/ws/share/elsewhere/"),
+                        ("AMENT_PREFIX_PATH", f"{here}/ws")):
+        os.environ[name] = value
+        perp("check", good("package"))
+        del os.environ[name]
+    os.makedirs("ws/share/other/urdf")
+    shutil.copy(good("package"), "ws/share/other/urdf/robot.urdf")
+    perp("check", "ws/share/other/urdf/robot.urdf")
+    with open("ws/share/other/urdf/robot.urdf") as file:
+        text = file.read()
+    for path in ("model://elsewhere/cube.obj", "../../elsewhere/cube.obj",
+                 f"{here}/ws/share/elsewhere/cube.obj", f"file://{here}/ws/share/elsewhere/cube.obj"):
+        with open("ws/share/other/urdf/robot.urdf", "w") as file:
+            file.write(text.replace("package://elsewhere/cube.obj", path))
+        perp("check", "ws/share/other/urdf/robot.urdf")
+
+
+@test
 def a_pendulum_swings_with_its_period():
     # a point-like bob 1 m below the pivot, released at a small angle: T = 2 pi sqrt((m l^2 + I) / m g l)
     period = 2 * math.pi * math.sqrt(1.01 / 9.81)

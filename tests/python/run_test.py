@@ -2,6 +2,7 @@
 from _helper import SOURCE, main, python, raises, scene, slide, test
 
 import gc
+import json
 import math
 import os
 import subprocess
@@ -253,6 +254,55 @@ def a_study_may_be_a_dict_with_a_scene():
 
     raises(Mine, perp.sweep, {"scene": slide(), "vary": {"mu": {"grid": [0, 1, 500]}}}, "y.db",
            progress=progress)
+
+
+# ---- designs and gradients ----
+
+DESIGN = {"unknown": {"v": {"start": 1, "bounds": [0.5, 3]}}, "minimise": "(x - 0.5)^2", "stop": {"evaluations": 60}}
+
+
+@test
+def a_design_finds_the_unknown():
+    seen = []
+    found = perp.design({"scene": slide(), **DESIGN}, "d.db", jobs=2, progress=lambda *a: seen.append(a))
+    # v^2 / (2 mu g) = 0.5, but for half a step of the scheme
+    assert abs(found.values["v"] - math.sqrt(2 * 0.3 * 9.81 * 0.5)) < 0.02 and found.value < 1e-9, found
+    sim = perp.Sim(slide(), **found.values).run()
+    assert (sim.measures["x"] - 0.5) ** 2 == found.value and found.feasible and seen
+    assert len(found) >= len(found.evaluations["id"]) > 5 and "converged" in repr(found)
+    error = raises(perp.InputError, perp.design, {"scene": slide(), **DESIGN, "unknown": {"w": {"start": 1}}}, "e.db")
+    assert error.pointer.startswith("/unknown"), error
+    raises(perp.InputError, perp.design, {"scene": slide(), "vary": {"mu": {"values": [1]}}}, "e.db")
+
+    class Mine(Exception):
+        pass
+
+    def stop(*a):
+        raise Mine
+
+    raises(Mine, perp.design, {"scene": slide(), **DESIGN}, "f.db", progress=stop)
+
+
+@test
+def gradients_are_those_of_the_program():
+    content = slide(duration=0.2)
+    with open("s.json", "w") as f:
+        json.dump(content, f)
+    out = subprocess.run([os.environ["PERP"], "gradient", "s.json", "--of", "x", "--by", "mu,v", "--check", "--json"],
+                         check=True, capture_output=True, text=True).stdout
+    expected = json.loads(out)
+    g = perp.gradient(content, "x", ["mu", "v"], check=True)
+    assert g.gradient == expected["gradient"] and g.value == expected["value"]
+    assert g.flagged["of"] == 20 and g.flagged["steps"] == expected["flagged"]["steps"]
+    assert g.check["mu"][0] == expected["check"]["mu"]["difference"] and len(g.start["box"]) == 12
+    forward = perp.gradient(content, "x", "mu", forward=True)
+    assert math.isclose(forward.gradient["mu"], g.gradient["mu"], rel_tol=1e-9) and forward.start is None
+    scene = perp.load(content)
+    sim = perp.Sim(scene)
+    perp.gradient(scene, "x", "mu")  # while a simulation of the scene exists
+    assert sim.run().measures["x"] == g.value
+    raises(perp.InputError, perp.gradient, content, "y", "mu")
+    raises(perp.InputError, perp.gradient, content, "x", "nu")
 
 
 # ---- what is not there yet ----

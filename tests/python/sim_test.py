@@ -79,6 +79,12 @@ def a_robot_is_a_scene():
     sim.run()
     assert abs(sim.joint("j1").coordinate) <= 0.51 and sim.joint("j1").rate != 0.5
     assert perp.load("r.urdf", floating=True).joints == ["j1"]
+    with open("r.xml", "w") as f:
+        f.write("""<mujoco><worldbody><body name="arm" pos="0 0 1"><joint name="j1" type="hinge" axis="0 1 0"/>
+          <geom type="capsule" size="0.05" fromto="0 0 0 0.5 0 0" mass="1"/></body></worldbody></mujoco>""")
+    sim = perp.Sim("r.xml", duration=0.5)
+    sim.run()
+    assert sim.joint("j1").coordinate > 0.1, sim.joint("j1").coordinate  # it falls about +y
 
 
 # ---- the same as the program ----
@@ -258,7 +264,57 @@ def a_clone_has_its_own_callbacks():
     assert seen[0] is clone and seen[1] is sim and type(clone) is perp.Sim
 
 
+@test
+def scenes_are_pickled_and_simulations_are_not():
+    import copy
+    import pickle
+    s = perp.load(slide(), set={"mu": 0.2})
+    again = pickle.loads(pickle.dumps(s))
+    assert again.parameters == s.parameters and (perp.Sim(again).run().q == perp.Sim(s).run().q).all()
+    sim = perp.Sim(s)
+    sim.step(5)
+    assert "pickled" in str(raises(TypeError, pickle.dumps, sim))
+    twin = copy.deepcopy(sim)
+    assert twin is not sim and (twin.run().q == sim.run().q).all()
+    raises(TypeError, pickle.dumps, perp.run(s))
+
+
 # ---- threads ----
+
+@test
+def threads_make_simulations_of_one_scene():
+    s, found = perp.load(slide()), []
+    expected = perp.Sim(s).run().q.copy()
+
+    def work():
+        for _ in range(40):
+            found.append((perp.Sim(s).run().q == expected).all())
+            raises(perp.InputError, perp.Sim, s, solver="lemk")
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert len(found) == 160 and all(found)
+
+
+@test
+def threads_record_at_the_same_time():
+    lengths = []
+
+    def work():
+        for _ in range(5):
+            r = perp.run(slide(duration=0.2))
+            lengths.append((len(r), float(r["box.position.x"][-1])))
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert len(lengths) == 15 and len(set(lengths)) == 1, lengths
+
 
 @test
 def a_step_releases_the_gil_and_refuses_a_second_thread():

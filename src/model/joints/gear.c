@@ -11,6 +11,12 @@ static void gear_evaluate(const perpi_joint_at* at, perpi_joint_view* view)
     (void)at, (void)view;
 }
 
+static void gear_differentiate(const perpi_joint_at* at, const perpi_joint_shift* by,
+                               perpi_joint_change* change)
+{
+    (void)at, (void)by, (void)change; /* a gradient refuses gears */
+}
+
 const perpi_joint_ops perpi_joint_gear = {
     .name = "gear",
     .summary = "the coordinates of two joints are in a fixed ratio",
@@ -19,6 +25,7 @@ const perpi_joint_ops perpi_joint_gear = {
     .has_axis = {false, false},
     .points = true,
     .evaluate = gear_evaluate,
+    .differentiate = gear_differentiate,
 };
 
 /* Two coordinates at the start may miss the ratio by this part: rounding in the scene's numbers. */
@@ -58,7 +65,7 @@ perp_status perpi_gear_make(const perp_model* model, const perp_joint_def* def, 
     }
     const char* extra = def->has_limits                      ? "limits"
                         : def->friction != 0.0               ? "friction"
-                        : def->damping != 0.0                ? "damping"
+                        : def->armature != 0.0               ? "armature"
                         : def->motor.type != PERP_MOTOR_NONE ? "motor"
                         : def->start != 0.0                  ? "start"
                                                              : NULL;
@@ -69,14 +76,32 @@ perp_status perpi_gear_make(const perp_model* model, const perp_joint_def* def, 
     if (!isfinite(def->ratio)) {
         return perpi_fail(context, PERP_ERROR_INPUT, "ratio: must be finite, got %g", def->ratio);
     }
+    if (!(def->stiffness >= 0.0) || !isfinite(def->stiffness) || !(def->damping >= 0.0) ||
+        !isfinite(def->damping)) {
+        return perpi_fail(context, PERP_ERROR_INPUT, "%s: must be >= 0",
+                          def->damping >= 0.0 ? "stiffness" : "damping");
+    }
+    const bool soft = def->stiffness > 0.0 || def->damping > 0.0;
+    if (!soft && isfinite(def->motor.max_effort)) {
+        return perpi_fail(context, PERP_ERROR_INPUT,
+                          "max_effort: belongs to a gear with stiffness or damping");
+    }
+    if (!(def->motor.max_effort > 0.0)) {
+        return perpi_fail(context, PERP_ERROR_INPUT, "max_effort: must be > 0, got %g",
+                          def->motor.max_effort);
+    }
     const perpi_joint *first = &model->joint[gear->geared[0]],
                       *second = &model->joint[gear->geared[1]];
     const double offset = second->start - def->ratio * first->start;
     gear->ratio = def->ratio;
     gear->offset = isnan(def->offset) ? offset : def->offset;
+    if (!isfinite(gear->offset)) {
+        return perpi_fail(context, PERP_ERROR_INPUT, "offset: must be finite, got %g",
+                          gear->offset);
+    }
     gear->size = gear->own_size = second->size;
     const double size = second->type == PERP_JOINT_PRISMATIC ? second->size : 1.0;
-    if (!(fabs(offset - gear->offset) <= ASSEMBLY_TOLERANCE * size)) {
+    if (!soft && !(fabs(offset - gear->offset) <= ASSEMBLY_TOLERANCE * size)) {
         return perpi_fail(
             context, PERP_ERROR_INPUT,
             "offset: at the start '%s' is at %g and '%s' at %g, which needs an offset "

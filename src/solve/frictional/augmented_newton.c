@@ -31,6 +31,7 @@
 #include "problem/cone.h"
 #include "problem/reformulate/reformulate.h"
 #include "solve/builtin.h"
+#include "solve/frictional/augmented_newton.h"
 #include "solve/frictional/body_matrix.h"
 #include "solve/frictional/friction_local.h"
 #include "solve/interior/interior_bodies.h"
@@ -62,6 +63,10 @@ enum {
     INTERIOR_MIN = 12,  /* constraints: smaller problems are Newton's at once */
     LOOSE_MIN = 1000,   /* constraints between bodies: fewer are factored quickly in any case */
     LOOSE_BUDGET = 150, /* Newton steps */
+    LOCAL_MIN = 100,    /* constraints: from here on local changes are looked for */
+    LOCAL_LEAST = 2,    /* constraints ... */
+    LOCAL_PART = 50,    /* ... and one of so many: a local change */
+    LOCAL_BUDGET = 25,  /* Newton steps */
     MORE = 3,           /* Newton steps beyond options.enough */
     IDLE_MAX = 5, /* Newton steps on the law that do not halve |f|, before it is given up; ... */
     IDLE_FAR_MAX = 8, /* ... where it is tried from a residual above NEAR */
@@ -101,6 +106,7 @@ typedef struct bodies {
     /* velocities: */
     double *x, *z, *f, *step, *trial, *v;
     double* work;
+    const bool* closed; /* per constraint, NULL: none; contacts whose gap is to be zero */
 } bodies;
 
 static void bodies_destroy(void* self)
@@ -292,8 +298,8 @@ static void convex_answer(const bodies* s, const perp_constraint* c, double lamb
     }
 }
 
-/* The law itself: p_n = max(0, c_n - u_n / omega_n), p_t in F(mu p_n) nearest to c_t - u_t / omega_t. */
-static void coulomb_answer(const bodies* s, const perp_constraint* c, double lambda,
+/* The law itself: p_n = max(0, c_n - u_n / omega_n), closed: either sign; p_t in F(mu p_n) nearest to c_t - u_t / omega_t. */
+static void coulomb_answer(const bodies* s, const perp_constraint* c, bool closed, double lambda,
                            const double* u, double* d, double* D)
 {
     const int32_t m = c->rows, n = m - 1, k = c->row;
@@ -305,14 +311,14 @@ static void coulomb_answer(const bodies* s, const perp_constraint* c, double lam
     for (int32_t i = 0; i < m; ++i) {
         d[k + i] = -s->c[k + i];
     }
-    if (!(p_n > 0.0)) {
+    if (!(p_n > 0.0) && !closed) {
         return;
     }
     d[k] = -rho_n * u[k];
     if (D != NULL) {
         D[0] = rho_n;
     }
-    if (n == 0 || c->cone == PERP_CONE_NONE || !(c->mu > 0.0)) {
+    if (n == 0 || c->cone == PERP_CONE_NONE || !(c->mu > 0.0) || !(p_n > 0.0)) {
         return;
     }
     const double rho = 1.0 / (lambda * s->w[k + 1]), radius = c->mu * p_n;
@@ -364,7 +370,8 @@ static void proximal_part(int32_t begin, int32_t end, void* data)
         } else if (k->convex) {
             convex_answer(job->s, c, k->lambda, job->u, job->d, D_i);
         } else {
-            coulomb_answer(job->s, c, k->lambda, job->u, job->d, D_i);
+            const bool closed = job->s->closed != NULL && job->s->closed[i];
+            coulomb_answer(job->s, c, closed, k->lambda, job->u, job->d, D_i);
         }
     }
 }
@@ -668,9 +675,9 @@ static void proximal_round(bodies* s, course* k)
     if (check_point(s, k, s->trial_d)) {
         return;
     }
-    const bool good =
-        isfinite(k->now) && (off <= 10.0 * target || k->now < 0.5 * before) &&
-        (k->convex || (k->now < GROWTH_MAX * before && k->now < DRIFT_MAX * k->least));
+    const bool good = isfinite(k->now) && (off <= 10.0 * target || k->now < 0.5 * before) &&
+                      (k->convex || (s->closed != NULL && k->now < NEAR) ||
+                       (k->now < GROWTH_MAX * before && k->now < DRIFT_MAX * k->least));
     if (good) {
         memcpy(s->c, s->trial_d, (size_t)P->row_count * sizeof *s->c);
         set_support(s, P, s->u);
@@ -709,14 +716,39 @@ static void return_to_best(bodies* s, course* k)
     check_point(s, k, s->c);
 }
 
-static void run_steps(bodies* s, course* k, int32_t budget)
+static void run_steps(bodies* s, course* k, bool law, int32_t budget)
 {
     const int32_t until = k->out.report->iterations + budget;
     k->broken = false;
     begin_steps(s, k);
+    k->convex = k->convex && !law;
     while (!k->out.over && !k->broken && k->out.report->iterations < until) {
         proximal_round(s, k);
     }
+}
+
+/* Whether the law is violated at few contacts: after a change of a few rows, or where a heap rests but for a few
+ * bodies. Then Newton's method mostly finds the answer from there. s->c with the velocities s->uc of its rows. */
+static bool differs_locally(bodies* s, const perp_contact_problem* P)
+{
+    const proximal prox = {P, 1.0, false};
+    double size = 0.0;
+    int32_t off = 0;
+    proximal_impulses(s, &prox, s->uc, s->d, NULL);
+    for (int32_t i = 0; i < P->row_count; ++i) {
+        const double t = s->w[i] * fabs(s->c[i]), u = fabs(s->uc[i]);
+        size = t > size ? t : size;
+        size = u > size ? u : size;
+    }
+    for (int32_t i = 0; i < P->constraint_count; ++i) {
+        const perp_constraint* c = &P->constraint[i];
+        bool good = true;
+        for (int32_t r = c->row; r < c->row + c->rows; ++r) {
+            good = good && s->w[r] * fabs(s->d[r]) <= HAND_OVER * size;
+        }
+        off += !good;
+    }
+    return off <= LOCAL_LEAST + P->constraint_count / LOCAL_PART;
 }
 
 /* From s->c, whose residual is k->now: attempts one after another, then from the best point on. */
@@ -744,7 +776,9 @@ static perp_status run_attempts(bodies* s, course* k)
         if (!k->out.over && k->now > HAND_OVER) {
             perpi_body_velocities(&s->matrix, P, s->delassus.Y.at, P->b, s->x, s->uc);
             if (acts_loosely(s, P)) {
-                run_steps(s, k, LOOSE_BUDGET);
+                run_steps(s, k, false, LOOSE_BUDGET);
+            } else if (P->constraint_count >= LOCAL_MIN && differs_locally(s, P)) {
+                run_steps(s, k, true, LOCAL_BUDGET);
             }
         }
         for (int32_t i = 0; i < count && !k->out.over; ++i) {
@@ -759,7 +793,7 @@ static perp_status run_attempts(bodies* s, course* k)
             if (!k->out.over) {
                 k->bold = attempts[i].bold;
                 scale_normal_weights(s, P, attempts[i].normal);
-                run_steps(s, k, attempts[i].budget);
+                run_steps(s, k, false, attempts[i].budget);
                 scale_normal_weights(s, P, 1.0 / attempts[i].normal);
             }
         }
@@ -768,24 +802,14 @@ static perp_status run_attempts(bodies* s, course* k)
         }
     }
     if (!k->out.over) {
-        run_steps(s, k, INT32_MAX / 2);
+        run_steps(s, k, false, INT32_MAX / 2);
     }
     return PERP_OK;
 }
 
-static perp_status bodies_solve(void* self, const perp_contact_problem* P,
-                                const perp_solve_options* options, bool warm, double* v, double* p,
-                                perp_report* report)
+/* Prepares a solve from p. */
+static perp_status open_solve(bodies* s, const perp_contact_problem* P, bool warm, const double* p)
 {
-    bodies* s = self;
-    for (int32_t i = 0; i < P->constraint_count; ++i) {
-        if (P->constraint[i].rows > ROWS_MAX) {
-            report->outcome = PERP_OUTCOME_BREAKDOWN;
-            snprintf(report->detail, sizeof report->detail, "constraint %d has more than %d rows",
-                     (int)i, (int)ROWS_MAX);
-            return PERP_OK;
-        }
-    }
     perp_status status = augmented_reserve(s, P);
     if (status == PERP_OK) {
         status = perpi_body_matrix_analyse(&s->matrix, P, &s->delassus);
@@ -805,24 +829,83 @@ static perp_status bodies_solve(void* self, const perp_contact_problem* P,
                                         .upper = P->upper,
                                         .constraint = P->constraint};
     perpi_friction_project_guess(&laws, s->c);
+    return PERP_OK;
+}
+
+static perp_status close_solve(bodies* s, const course* k, double* v, double* p)
+{
+    perp_report* report = k->out.report;
+    if (!k->out.over) {
+        report->outcome = PERP_OUTCOME_BREAKDOWN;
+    }
+    memcpy(p, s->best, (size_t)k->P->row_count * sizeof *p);
+    motion_of(s, k->P, p, v);
+    snprintf(report->detail, sizeof report->detail,
+             "%d factorisations, %d of the interior point method; %d proximal steps",
+             report->iterations, k->interior, k->rounds);
+    return s->matrix.status;
+}
+
+/* Whether a constraint has too many rows for the method. */
+static bool has_long_constraint(const perp_contact_problem* P, perp_report* report)
+{
+    for (int32_t i = 0; i < P->constraint_count; ++i) {
+        if (P->constraint[i].rows > ROWS_MAX) {
+            report->outcome = PERP_OUTCOME_BREAKDOWN;
+            snprintf(report->detail, sizeof report->detail, "constraint %d has more than %d rows",
+                     (int)i, (int)ROWS_MAX);
+            return true;
+        }
+    }
+    return false;
+}
+
+static perp_status bodies_solve(void* self, const perp_contact_problem* P,
+                                const perp_solve_options* options, bool warm, double* v, double* p,
+                                perp_report* report)
+{
+    bodies* s = self;
+    if (has_long_constraint(P, report)) {
+        return PERP_OK;
+    }
+    perp_status status = open_solve(s, P, warm, p);
+    if (status != PERP_OK) {
+        return status;
+    }
     course k = {
         .P = P,
         .out = perpi_monitor_start(options, report, 2000, s->c, s->best, (size_t)P->row_count)};
     k.out.more = options->enough > COARSE ? 0 : MORE;
     check_point(s, &k, s->c);
     status = run_attempts(s, &k);
+    return status == PERP_OK ? close_solve(s, &k, v, p) : status;
+}
+
+perp_status perpi_newton_closed(void* self, const perp_contact_problem* P, const bool* closed,
+                                const perp_solve_options* options, double* v, double* p,
+                                perp_report* report)
+{
+    bodies* s = self;
+    if (has_long_constraint(P, report)) {
+        return PERP_OK;
+    }
+    const perp_status status = open_solve(s, P, true, p);
     if (status != PERP_OK) {
         return status;
     }
-    if (!k.out.over) {
-        report->outcome = PERP_OUTCOME_BREAKDOWN;
+    course k = {.P = P,
+                .out =
+                    perpi_monitor_start(options, report, 200, s->c, s->best, (size_t)P->row_count)};
+    k.out.more = MORE;
+    check_point(s, &k, s->c);
+    s->closed = closed;
+    begin_steps(s, &k);
+    k.convex = false;
+    while (!k.out.over && !k.convex) {
+        proximal_round(s, &k);
     }
-    memcpy(p, s->best, rows);
-    motion_of(s, P, p, v);
-    snprintf(report->detail, sizeof report->detail,
-             "%d factorisations, %d of the interior point method; %d proximal steps",
-             report->iterations, k.interior, k.rounds);
-    return s->matrix.status;
+    s->closed = NULL;
+    return close_solve(s, &k, v, p);
 }
 
 const perp_method perpi_method_newton_bodies = {

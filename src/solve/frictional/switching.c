@@ -28,12 +28,19 @@
 
 #include "linalg/dense.h"
 #include "solve/builtin.h"
+#include "solve/frictional/augmented_newton.h"
 #include "solve/frictional/fixed_push.h"
 #include "solve/monitor.h"
 
-#define CLOSED 1e-13    /* relative opening of a partner that counts as zero */
-#define DIFFERENCE 1e-6 /* of a share, for derivatives */
-#define SLACK 1e-10     /* of the largest term of a row: smaller violations are rounding */
+#define CLOSED                                                                                     \
+    1e-13                /* relative opening of a partner that counts as zero; more where the solves
+                         * are less accurate */
+#define CLOSED_GOAL 1e-4 /* of the tolerance, where members are closed together */
+#define DIFFERENCE 1e-6  /* of a share, for derivatives */
+#define SLACK 1e-10      /* of the largest term of a row: smaller violations are rounding */
+#define SLACK_SMALL 1e-2 /* the same, of the tolerance */
+#define SLACK_LARGE                                                                                \
+    0.1 /* in problems of more than COARSE_ROWS rows, which are not solved further */
 
 /* A large problem is solved to COARSE only until no choice changes; violations below COARSE_SLACK are then
  * left to the accurate solves that follow. */
@@ -49,11 +56,17 @@ enum {
     SEARCHES = 4,      /* impulses of partners to be found meanwhile */
     BUDGET = 1500,     /* iterations of all solves together, up to ROWS rows */
     ROWS = 150,
-    JOINT = 8,    /* partners whose impulses are found together */
-    NEWTONS = 12, /* steps of that */
-    CUTS = 5,     /* halvings of a step */
-    PLANAR = 2,   /* rows of a contact with one tangential row, or none */
-    INNER = 500,  /* iterations for one choice of members */
+    JOINT = 8,               /* partners whose impulses are found together */
+    NEWTONS = 12,            /* steps of that */
+    CUTS = 5,                /* halvings of a step */
+    PLANAR = 2,              /* rows of a contact with one tangential row, or none */
+    INNER = 500,             /* iterations for one choice of members */
+    DIRECT_ROWS = 300,       /* from here on the first choices are predicted */
+    CLOSED_STEPS = 60,       /* Newton steps where members are closed together */
+    SECOND_ROWS = 1200,      /* up to here without prediction, too, if that fails */
+    DIRECT_ROUNDS = 8,       /* solves from predicted choices */
+    DIRECT_SHARES = 25,      /* as SHARE_ROUNDS, from predicted choices */
+    DIRECT_REPLACEMENTS = 3, /* as REPLACEMENTS, from predicted choices */
 };
 
 /* The search for the impulse s of a group's partner; f: its opening, > 0 at low, < 0 at high. */
@@ -71,17 +84,25 @@ typedef struct switching {
     int32_t* group_of;             /* per constraint, -1: in none */
     int32_t* choice;               /* per group: constraint, -1: none */
     int32_t* partner; /* per group: the member that is closed beside the choice, -1: none */
+    int32_t* second;  /* per group: the member that acts beside the choice, both closed, -1: none */
     int32_t* handed;  /* per group: how often */
+    bool* closed_row; /* per constraint of the smaller problem: chosen beside another member */
+    void* newton;     /* for these: newton-bodies */
     share* share;     /* per group */
-    double slack;     /* SLACK or COARSE_SLACK */
-    bool one_by_one;  /* groups change one at a time */
-    int32_t last;     /* then: the group that changed last */
-    int32_t* from;    /* per constraint of the smaller problem */
+    double fine, slack; /* of the accurate solves; of those at hand, COARSE_SLACK of coarse ones */
+    double closed;      /* CLOSED, or the residual of the last solve */
+    bool direct;        /* the first choices are predicted, and replaced by the most open member */
+    bool one_by_one;    /* groups change one at a time */
+    int32_t last;       /* then: the group that changed last */
+    int32_t* from;      /* per constraint of the smaller problem */
+    size_t* M_at;       /* per block: where its mass block starts */
+    double *guess, *work; /* the caller's v and p; of the residual check */
     perp_constraint* constraint;
     double *b, *lower, *upper, *compliance, *b_error, *p;
     perpi_fixed_push push; /* partners in space */
     size_t group_of_capacity, choice_capacity, partner_capacity, handed_capacity, from_capacity;
-    size_t constraint_capacity, share_capacity;
+    size_t constraint_capacity, share_capacity, M_at_capacity, guess_capacity, second_capacity,
+        closed_capacity;
     size_t b_capacity, lower_capacity, upper_capacity, compliance_capacity, b_error_capacity,
         p_capacity;
 } switching;
@@ -89,11 +110,15 @@ typedef struct switching {
 static void switching_destroy(void* self)
 {
     switching* s = self;
-    void* const owned[] = {s->group_of,   s->choice, s->partner, s->handed, s->from,
-                           s->constraint, s->b,      s->lower,   s->upper,  s->compliance,
-                           s->p,          s->share,  s->b_error};
+    void* const owned[] = {s->group_of,   s->choice,    s->partner, s->handed, s->from,
+                           s->constraint, s->b,         s->lower,   s->upper,  s->compliance,
+                           s->p,          s->share,     s->b_error, s->M_at,   s->guess,
+                           s->second,     s->closed_row};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(s->context, owned[i]);
+    }
+    if (s->newton != NULL) {
+        perpi_method_newton_bodies.destroy(s->newton);
     }
     perpi_fixed_push_free(&s->push);
     perpi_free(s->context, s);
@@ -131,10 +156,27 @@ static perp_status switching_reserve(switching* s, const perp_contact_problem* P
         status = perpi_grow(c, &s->partner, &s->partner_capacity, g, sizeof *s->partner);
     }
     if (status == PERP_OK) {
+        status = perpi_grow(c, &s->second, &s->second_capacity, g, sizeof *s->second);
+    }
+    if (status == PERP_OK) {
+        status = perpi_grow(c, &s->closed_row, &s->closed_capacity, n, sizeof *s->closed_row);
+    }
+    if (status == PERP_OK) {
         status = perpi_grow(c, &s->share, &s->share_capacity, g, sizeof *s->share);
     }
     if (status == PERP_OK) {
         status = perpi_grow(c, &s->handed, &s->handed_capacity, g, sizeof *s->handed);
+    }
+    if (status == PERP_OK) {
+        status =
+            perpi_grow(c, &s->M_at, &s->M_at_capacity, (size_t)P->block_count + 1, sizeof *s->M_at);
+    }
+    if (status == PERP_OK) {
+        status =
+            perpi_grow(c, &s->guess, &s->guess_capacity,
+                       (size_t)P->dof_count + (size_t)P->row_count + perp_contact_residual_work(P),
+                       sizeof *s->guess);
+        s->work = s->guess + P->dof_count + P->row_count;
     }
     struct {
         double** array;
@@ -151,6 +193,16 @@ static perp_status switching_reserve(switching* s, const perp_contact_problem* P
     return status;
 }
 
+static void find_mass_blocks(switching* s, const perp_contact_problem* P)
+{
+    size_t at = 0;
+    for (int32_t i = 0; i < P->block_count; ++i) {
+        const size_t n = (size_t)(P->dof[i + 1] - P->dof[i]);
+        s->M_at[i] = at;
+        at += n * n;
+    }
+}
+
 static perp_status find_groups(switching* s, const perp_contact_problem* P, bool warm,
                                const double* p)
 {
@@ -160,7 +212,7 @@ static perp_status find_groups(switching* s, const perp_contact_problem* P, bool
     for (int32_t g = 0; g < P->group_count; ++g) {
         const perp_group* group = &P->group[g];
         double most = 0.0;
-        s->choice[g] = s->partner[g] = -1;
+        s->choice[g] = s->partner[g] = s->second[g] = -1;
         s->handed[g] = 0;
         s->share[g] = (share){.before = -1};
         for (int32_t k = 0; k < group->count; ++k) {
@@ -200,7 +252,7 @@ static perp_contact_problem make_smaller_problem(switching* s, const perp_contac
     for (int32_t i = 0; i < P->constraint_count; ++i) {
         const perp_constraint* c = &P->constraint[i];
         const int32_t g = s->group_of[i];
-        if (g >= 0 && s->choice[g] != i && s->partner[g] != i) {
+        if (g >= 0 && s->choice[g] != i && s->partner[g] != i && s->second[g] != i) {
             continue;
         }
         for (int32_t k = 0; k < c->rows; ++k) {
@@ -212,6 +264,7 @@ static perp_contact_problem make_smaller_problem(switching* s, const perp_contac
             s->p[rows + k] = p[c->row + k];
         }
         s->from[count] = i;
+        s->closed_row[count] = g >= 0 && s->second[g] >= 0;
         s->constraint[count] = *c;
         s->constraint[count].row = rows;
         if (g >= 0 && s->partner[g] == i && c->rows <= PLANAR) {
@@ -249,7 +302,8 @@ typedef struct opening {
     double u, size, w;
 } opening;
 
-static opening open_by(const perp_contact_problem* P, int32_t i, const double* v)
+static opening open_by(const switching* s, const perp_contact_problem* P, int32_t i,
+                       const double* v)
 {
     const perp_constraint* c = &P->constraint[i];
     const double* J = P->J + c->jac;
@@ -260,11 +314,7 @@ static opening open_by(const perp_contact_problem* P, int32_t i, const double* v
             continue;
         }
         const int32_t n = P->dof[block + 1] - P->dof[block];
-        const double* M = P->M;
-        for (int32_t k = 0; k < block; ++k) {
-            const int32_t m = P->dof[k + 1] - P->dof[k];
-            M += (size_t)m * (size_t)m;
-        }
+        const double* M = P->M + s->M_at[block];
         for (int32_t k = 0; k < n; ++k) {
             const double term = J[k] * v[P->dof[block] + k];
             o.u += term;
@@ -297,7 +347,8 @@ static perp_status push_in_space(switching* s, const perp_contact_problem* P,
     for (int32_t j = 0; status == PERP_OK && j < count; ++j) {
         const int32_t i = s->from[j], g = s->group_of[i];
         if (g >= 0 && s->partner[g] == i && s->constraint[j].rows > PLANAR &&
-            !perpi_fixed_push_add(&s->push, R, j, s->share[g].s, open_by(P, i, v_old).w, &arrays)) {
+            !perpi_fixed_push_add(&s->push, R, j, s->share[g].s, open_by(s, P, i, v_old).w,
+                                  &arrays)) {
             return perpi_fail(s->context, PERP_ERROR_UNSUPPORTED,
                               "switching: a mass matrix is not positive");
         }
@@ -321,7 +372,7 @@ static outlook check_point(const switching* s, const perp_contact_problem* P, in
     double widest = -INFINITY, cost = INFINITY;
     for (int32_t k = 0; k < group->count; ++k) {
         const int32_t i = group->member[k];
-        const opening o = open_by(P, i, v);
+        const opening o = open_by(s, P, i, v);
         const double relative = o.size > 0.0 ? o.u / o.size : 0.0;
         l.most = relative > l.most ? relative : l.most;
         l.open = l.open || (i != s->choice[g] && relative > s->slack);
@@ -341,6 +392,22 @@ static outlook check_point(const switching* s, const perp_contact_problem* P, in
     return l;
 }
 
+/* Whether the choice of a group has an impulse; an interior point method leaves a little of it on every
+ * contact. */
+static bool pushes(const switching* s, const perp_contact_problem* P, int32_t g, const double* v,
+                   const double* p)
+{
+    if (s->choice[g] < 0) {
+        return false;
+    }
+    const double p_n = p[P->constraint[s->choice[g]].row];
+    if (!s->direct) {
+        return p_n > 0.0;
+    }
+    const opening o = open_by(s, P, s->choice[g], v);
+    return o.w * p_n > s->slack * o.size;
+}
+
 /* The relative opening that the share of a group's partner must make zero. */
 static double partner_off(const switching* s, const perp_contact_problem* P, int32_t g,
                           const double* v)
@@ -348,7 +415,7 @@ static double partner_off(const switching* s, const perp_contact_problem* P, int
     if (s->share[g].lone) {
         return -check_point(s, P, g, v).most;
     }
-    const opening o = open_by(P, s->partner[g], v);
+    const opening o = open_by(s, P, s->partner[g], v);
     return o.size > 0.0 ? o.u / o.size : 0.0;
 }
 
@@ -362,7 +429,7 @@ static bool partners_are_closed(switching* s, const perp_contact_problem* P, con
         }
         share* x = &s->share[g];
         const double f = partner_off(s, P, g, v);
-        if (fabs(f) <= CLOSED || x->high - x->low <= 1e-15 * x->high) {
+        if (fabs(f) <= s->closed || x->high - x->low <= 1e-15 * x->high) {
             continue;
         }
         /* regula falsi; the value at an end that stays twice is halved (Illinois) */
@@ -413,9 +480,58 @@ static void begin_lone_share(switching* s, int32_t g, double high, double f_high
     s->share[g].lone = true;
 }
 
+/* The impulse of one member as the guess of the one that takes its place: the two mostly differ little. */
+static void hand_impulse(const perp_contact_problem* P, int32_t from, int32_t to, double* p)
+{
+    const perp_constraint *a = &P->constraint[from], *b = &P->constraint[to];
+    for (int32_t r = 0; r < b->rows; ++r) {
+        p[b->row + r] = r < a->rows ? p[a->row + r] : 0.0;
+    }
+}
+
+/* Two members that replace each other: both are closed from here on, each with half of the impulse that it
+ * had alone. f_low: how far `other` was open without an impulse. */
+static void begin_pair(switching* s, const perp_contact_problem* P, int32_t g, int32_t other,
+                       double f_low, double* p)
+{
+    s->second[g] = other;
+    s->share[g].f_low = f_low;
+    p[P->constraint[s->choice[g]].row] *= 0.5;
+    p[P->constraint[other].row] = 0.5 * s->share[g].impulse;
+}
+
+/* Where Newton's method does not close them: the impulse of one is sought by solves. */
+static bool seek_shares(switching* s, const perp_contact_problem* P)
+{
+    bool any = false;
+    for (int32_t g = 0; g < P->group_count; ++g) {
+        if (s->second[g] >= 0) {
+            begin_share(s, g, s->second[g], s->share[g].impulse, s->share[g].f_low);
+            s->second[g] = -1;
+            any = true;
+        }
+    }
+    return any;
+}
+
+/* Whether the two do not act together: one would have to pull, or a third member is open. */
+static bool revise_pair(switching* s, const perp_contact_problem* P, int32_t g, const outlook* l,
+                        const double* p)
+{
+    const double p_a = p[P->constraint[s->choice[g]].row];
+    const double p_b = p[P->constraint[s->second[g]].row];
+    if (p_a > 0.0 && p_b > 0.0 && !(l->most > s->slack)) {
+        return false;
+    }
+    s->handed[g] += 1;
+    s->share[g].before = -1;
+    s->choice[g] = l->most > s->slack ? l->widest : p_a > p_b ? s->choice[g] : s->second[g];
+    s->second[g] = -1;
+    return true;
+}
+
 /* Whether the answer obeys every group; if not, other choices are made. */
-static bool choose_again(switching* s, const perp_contact_problem* P, const double* v,
-                         const double* p)
+static bool choose_again(switching* s, const perp_contact_problem* P, const double* v, double* p)
 {
     bool changed = false;
     for (int32_t g = 0; g < P->group_count; ++g) {
@@ -423,22 +539,32 @@ static bool choose_again(switching* s, const perp_contact_problem* P, const doub
             continue;
         }
         const outlook l = check_point(s, P, g, v);
-        if (s->choice[g] < 0 && l.most < -s->slack) {
+        if (s->second[g] >= 0) {
+            changed = revise_pair(s, P, g, &l, p) || changed;
+        } else if (s->choice[g] < 0 && l.most < -s->slack) {
             s->choice[g] = l.cheapest;
             changed = true;
-        } else if (s->choice[g] >= 0 && l.open && p[P->constraint[s->choice[g]].row] > 0.0) {
+        } else if (s->direct && l.open && l.widest != s->choice[g] &&
+                   s->share[g].before == l.widest && pushes(s, P, g, v, p)) {
+            begin_pair(s, P, g, l.widest, l.most, p);
+            changed = true;
+        } else if (l.open && pushes(s, P, g, v, p)) {
             const bool other = l.widest != s->choice[g];
             const double p_n = p[P->constraint[s->choice[g]].row];
             share* x = &s->share[g];
+            const int32_t most = s->direct ? DIRECT_REPLACEMENTS : REPLACEMENTS;
             s->handed[g] += 1;
-            if (s->handed[g] > REPLACEMENTS && other) {
+            if (s->handed[g] > most && other) {
                 begin_share(s, g, l.widest, x->before == l.widest ? x->impulse : p_n, l.most);
                 changed = true;
-            } else if (s->handed[g] <= REPLACEMENTS) {
+            } else if (s->handed[g] <= most) {
                 x->before = s->choice[g];
                 x->impulse = p_n;
-                /* try the group without an impulse first */
-                s->choice[g] = s->handed[g] == 1 || !other ? -1 : l.widest;
+                /* try the group without an impulse first, unless the choice was predicted */
+                s->choice[g] = (s->handed[g] == 1 && !s->direct) || !other ? -1 : l.widest;
+                if (s->direct && other) {
+                    hand_impulse(P, x->before, l.widest, p);
+                }
                 changed = true;
             } else if (P->group[g].primary == 1) {
                 begin_lone_share(s, g, p_n, -l.most);
@@ -513,18 +639,64 @@ static bool is_new(const perp_contact_problem* P, bool warm, const double* p)
     return true;
 }
 
-/* Groups that the free motion violates have a member that acts from the beginning. v is overwritten. */
-static void choose_first(switching* s, const perp_contact_problem* P, double* v, const double* p)
+/* The first choices. s->direct: a group without one takes the member that is the most open at the
+ * velocities of the guess, or of the free motion if there is none; it has no impulse unless it closes. Else
+ * only groups that the free motion violates. v is overwritten if it is no guess. */
+static void choose_first(switching* s, const perp_contact_problem* P, bool warm, double* v,
+                         double* p)
 {
-    const double* M = P->M;
-    for (int32_t i = 0; i < P->block_count; ++i) {
+    for (int32_t i = 0; !warm && i < P->block_count; ++i) {
         const int32_t n = P->dof[i + 1] - P->dof[i];
+        const double* M = P->M + s->M_at[i];
         for (int32_t k = 0; k < n; ++k) { /* approximate: the off-diagonal terms are neglected */
             v[P->dof[i] + k] = P->k[P->dof[i] + k] / M[k * n + k];
         }
-        M += (size_t)n * (size_t)n;
     }
-    (void)choose_again(s, P, v, p);
+    if (!s->direct) {
+        (void)choose_again(s, P, v, p);
+    }
+    for (int32_t g = 0; s->direct && g < P->group_count; ++g) {
+        if (s->choice[g] < 0) {
+            const outlook l = check_point(s, P, g, v);
+            s->choice[g] = l.most < 0.0 ? l.cheapest : l.widest;
+        }
+    }
+}
+
+/* Whether two members of a group are to be closed together. */
+static bool pairs_act(const switching* s, const perp_contact_problem* P)
+{
+    for (int32_t g = 0; g < P->group_count; ++g) {
+        if (s->second[g] >= 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The same for the members of a group that are to be closed together, from a point near the answer. */
+static perp_status solve_closed(switching* s, const perp_contact_problem* R,
+                                const perp_solve_options* options, double* v, perp_report* made)
+{
+    perp_status status = PERP_OK;
+    if (s->newton == NULL) {
+        double settings[8]; /* of newton-bodies: fewer bytes */
+        perpi_method_newton_bodies.settings_default(settings);
+        status = perpi_method_newton_bodies.create(s->context, settings, &s->newton);
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    perp_solve_options near = *options;
+    near.enough = options->tolerance;
+    near.tolerance = CLOSED_GOAL * options->tolerance;
+    near.max_iter = CLOSED_STEPS;
+    status = perpi_newton_closed(s->newton, R, s->closed_row, &near, v, s->p, made);
+    if (status == PERP_OK) {
+        made->residual = perp_contact_check_residual(R, v, s->p, s->work).worst;
+        made->outcome = made->residual <= options->tolerance ? PERP_OUTCOME_SOLVED : made->outcome;
+    }
+    return status;
 }
 
 /* Solves the problem that the choices leave; v and p are those of the whole. */
@@ -537,7 +709,9 @@ static perp_status solve_chosen(switching* s, const perp_contact_problem* proble
     double* v_R = v;
     perp_report made = {0};
     perp_status status = push_in_space(s, problem, &R, &v_R);
-    if (status == PERP_OK) {
+    if (status == PERP_OK && pairs_act(s, problem)) {
+        status = solve_closed(s, &R, options, v_R, &made);
+    } else if (status == PERP_OK) {
         status = s->inner->solve(s->inner->user, &R, options, warm, v_R, s->p, &made);
     }
     if (status != PERP_OK) {
@@ -548,6 +722,11 @@ static perp_status solve_chosen(switching* s, const perp_contact_problem* proble
     }
     give_back(s, problem, &R, count, p);
     report->iterations += made.iterations + 1;
+    if (s->direct && s->slack < COARSE_SLACK) { /* openings are as uncertain as the solve */
+        s->slack = made.residual > s->fine ? made.residual : s->fine;
+    }
+    s->closed = made.residual < s->slack ? made.residual : s->slack;
+    s->closed = s->direct && s->closed > CLOSED ? s->closed : CLOSED;
     *outcome = made.outcome;
     return status;
 }
@@ -570,7 +749,7 @@ static perp_status choose_coarsely(switching* s, const perp_contact_problem* pro
             break;
         }
     }
-    s->slack = SLACK;
+    s->slack = s->fine;
     memset(s->handed, 0, (size_t)problem->group_count * sizeof *s->handed);
     return status;
 }
@@ -634,8 +813,8 @@ static perp_status solve_jointly(joint* j)
     const int32_t n = j->count;
     share* x = j->s->share;
     perp_status status = joint_off(j, f, &worst);
-    for (int32_t i = 0; status == PERP_OK && i < NEWTONS && worst > CLOSED && worst < INFINITY &&
-                        j->report->iterations < j->budget;
+    for (int32_t i = 0; status == PERP_OK && i < NEWTONS && worst > j->s->closed &&
+                        worst < INFINITY && j->report->iterations < j->budget;
          ++i) {
         for (int32_t k = 0; k < n; ++k) {
             shares[k] = x[j->group[k]].s;
@@ -680,9 +859,8 @@ static bool groups_hold(const switching* s, const perp_contact_problem* P, const
 {
     for (int32_t g = 0; g < P->group_count; ++g) {
         const outlook l = check_point(s, P, g, v);
-        const bool pushes =
-            (s->choice[g] >= 0 && p[P->constraint[s->choice[g]].row] > 0.0) || s->partner[g] >= 0;
-        if (l.most < -s->slack || (pushes && l.most > s->slack) ||
+        const bool acts = pushes(s, P, g, v, p) || s->partner[g] >= 0 || s->second[g] >= 0;
+        if (l.most < -s->slack || (acts && l.most > s->slack) ||
             (s->partner[g] >= 0 && !(fabs(partner_off(s, P, g, v)) <= s->slack))) {
             return false;
         }
@@ -690,24 +868,32 @@ static bool groups_hold(const switching* s, const perp_contact_problem* P, const
     return true;
 }
 
-static perp_status switching_solve(void* self, const perp_contact_problem* problem,
-                                   const perp_inner_solve* inner_solve,
-                                   const perp_solve_options* options, bool warm, double* v,
-                                   double* p, perp_report* report)
+/* Keeps the caller's guess. */
+static void keep_guess(switching* s, const perp_contact_problem* P, const double* v,
+                       const double* p)
 {
-    switching* s = self;
-    s->inner = inner_solve;
-    s->slack = SLACK;
-    perp_status status = switching_reserve(s, problem);
-    if (status == PERP_OK) {
-        status = find_groups(s, problem, warm, p);
+    memcpy(s->guess, v, (size_t)P->dof_count * sizeof *v);
+    memcpy(s->guess + P->dof_count, p, (size_t)P->row_count * sizeof *p);
+}
+
+static void return_to_guess(const switching* s, const perp_contact_problem* P, double* v, double* p)
+{
+    memcpy(v, s->guess, (size_t)P->dof_count * sizeof *v);
+    memcpy(p, s->guess + P->dof_count, (size_t)P->row_count * sizeof *p);
+}
+
+/* Choices until the groups obey their laws. s->direct: from predicted choices. */
+static perp_status search_choices(switching* s, const perp_contact_problem* problem,
+                                  const perp_solve_options* options, bool warm, double* v,
+                                  double* p, perp_report* report)
+{
+    perp_status status = find_groups(s, problem, warm, p);
+    if (status == PERP_OK && (s->direct || is_new(problem, warm, p))) {
+        choose_first(s, problem, s->direct && warm, v, p);
     }
-    if (status == PERP_OK && is_new(problem, warm, p)) {
-        choose_first(s, problem, v, p);
-    }
-    int32_t limit = 20 + (2 + REPLACEMENTS) * problem->group_count, settling = SHARE_ROUNDS;
+    int32_t limit = s->direct ? DIRECT_ROUNDS : 20 + (2 + REPLACEMENTS) * problem->group_count;
+    int32_t settling = s->direct ? DIRECT_SHARES : SHARE_ROUNDS, budget = INT32_MAX;
     report->outcome = PERP_OUTCOME_MAX_ITER;
-    int32_t budget = INT32_MAX;
     s->one_by_one = false;
     const perpi_clock clock = {0}; /* the inner solves check the time limit */
     perp_solve_options inner = *options;
@@ -727,8 +913,17 @@ static perp_status switching_solve(void* self, const perp_contact_problem* probl
         if (status != PERP_OK) {
             break;
         }
+        if (made != PERP_OUTCOME_SOLVED && s->direct && seek_shares(s, problem)) {
+            return_to_guess(s, problem, v, p);
+            continue;
+        }
         if (made != PERP_OUTCOME_SOLVED) {
             report->outcome = made;
+            break;
+        }
+        if (s->direct &&
+            perp_contact_check_residual(problem, v, p, s->work).worst <= options->tolerance) {
+            report->outcome = PERP_OUTCOME_SOLVED;
             break;
         }
         const bool searching = !partners_are_closed(s, problem, v);
@@ -744,20 +939,72 @@ static perp_status switching_solve(void* self, const perp_contact_problem* probl
                 break;
             }
         }
-        const bool changed = (searching && !s->one_by_one) ||
-                             (s->one_by_one ? choose_one : choose_again)(s, problem, v, p);
+        const bool changed =
+            (searching && !s->one_by_one) ||
+            (s->one_by_one ? choose_one(s, problem, v, p) : choose_again(s, problem, v, p));
         const bool wrong = !changed && !s->one_by_one && !groups_hold(s, problem, v, p);
         if (!changed && !wrong) {
             report->outcome = PERP_OUTCOME_SOLVED;
             break;
         }
-        if (!s->one_by_one && (searching || wrong || i + 1 == limit)) {
+        if (s->direct && (searching || wrong)) {
+            break;
+        }
+        if (!s->direct && !s->one_by_one && (searching || wrong || i + 1 == limit)) {
             start_one_by_one(s, problem);
             limit = i + 1 + ROUNDS;
             settling = SEARCHES * SHARE_ROUNDS;
             const double size = problem->row_count > ROWS ? ROWS / (double)problem->row_count : 1.0;
             budget = report->iterations + (int32_t)(BUDGET * size * size);
         }
+    }
+    return status;
+}
+
+/* Violations that count: those beyond what the solves leave. */
+static void set_slack(switching* s, const perp_contact_problem* P,
+                      const perp_solve_options* options)
+{
+    const double part = s->direct && P->row_count > COARSE_ROWS ? SLACK_LARGE : SLACK_SMALL;
+    s->fine = part * options->tolerance > SLACK ? part * options->tolerance : SLACK;
+    s->slack = s->fine;
+}
+
+/* Polygons that spin and sink into each other have more solutions than heaps in space, and predicted choices
+ * mostly lead to none of them. */
+static bool is_planar(const perp_contact_problem* P)
+{
+    for (int32_t g = 0; g < P->group_count; ++g) {
+        if (P->constraint[P->group[g].member[0]].rows > PLANAR) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static perp_status switching_solve(void* self, const perp_contact_problem* problem,
+                                   const perp_inner_solve* inner_solve,
+                                   const perp_solve_options* options, bool warm, double* v,
+                                   double* p, perp_report* report)
+{
+    switching* s = self;
+    s->inner = inner_solve;
+    perp_status status = switching_reserve(s, problem);
+    if (status != PERP_OK) {
+        return status;
+    }
+    find_mass_blocks(s, problem);
+    keep_guess(s, problem, v, p);
+    s->direct = problem->row_count > DIRECT_ROWS && !is_planar(problem);
+    set_slack(s, problem, options);
+    status = search_choices(s, problem, options, warm, v, p, report);
+    if (status == PERP_OK && s->direct && problem->row_count <= SECOND_ROWS &&
+        report->outcome != PERP_OUTCOME_SOLVED && report->outcome != PERP_OUTCOME_TIME_LIMIT &&
+        report->outcome != PERP_OUTCOME_CANCELLED) {
+        s->direct = false;
+        set_slack(s, problem, options);
+        return_to_guess(s, problem, v, p);
+        status = search_choices(s, problem, options, warm, v, p, report);
     }
     return status;
 }

@@ -29,6 +29,9 @@ typedef struct tally {
     char message[400];
 } tally;
 
+/* Times the sizes of shapes: another model of the same structure. */
+static double grow = 1.0;
+
 /* ---- shapes -------------------------------------------------------------------------------------- */
 
 static perp_shape_def shape_def(perp_shape_type type, double unit, double* vertices)
@@ -41,6 +44,12 @@ static perp_shape_def shape_def(perp_shape_type type, double unit, double* verti
         d.radii[i] = unit * random_in(0.3, 0.9);
         d.position[i] = unit * random_in(-0.2, 0.2);
     }
+    for (int i = 0; i < 3; ++i) {
+        d.size[i] *= grow;
+        d.radii[i] *= grow;
+    }
+    d.radius *= grow;
+    d.length *= grow;
     d.exponents[0] = random_in(1.6, 2.6);
     d.exponents[1] = random_in(1.6, 2.6);
     const bool planar = perp_shape_dimension(type) == 2;
@@ -63,6 +72,9 @@ static perp_shape_def shape_def(perp_shape_type type, double unit, double* verti
             if (!planar) {
                 vertices[3 * i + 2] = unit * 0.6 * r.z;
             }
+        }
+        for (int i = 0; i < (planar ? 2 : 3) * d.vertex_count; ++i) {
+            vertices[i] *= grow;
         }
     }
     return d;
@@ -403,4 +415,156 @@ TEST(the_order_of_the_bodies_does_not_matter)
     check_pair(PERP_SHAPE_CIRCLE, PERP_SHAPE_POLYGON, 2);
     check_pair(PERP_SHAPE_POLYGON, PERP_SHAPE_BOX2, 3);
     check_pair(PERP_SHAPE_ELLIPSOID, PERP_SHAPE_PARTICLE, 4);
+}
+
+/* ---- other sizes ------------------------------------------------------------------------------------ */
+
+/* The contact of a model whose shapes are a little larger, by its key, and the frozen one in that model. */
+static int compare_sizes(perp_shape_type a, perp_shape_type b, uint64_t seed)
+{
+    stage s, larger;
+    int compared = 0;
+    random_state = seed;
+    stage_begin(&s, a, b, 1.0);
+    grow = 1.0 + 1e-5;
+    random_state = seed;
+    stage_begin(&larger, a, b, 1.0);
+    grow = 1.0;
+    const perpi_pose pose[2] = {pose_at(v3(0, 0, 0), random_turn(3)),
+                                pose_at(random_vec(0.8), random_turn(3))};
+    find_contacts(&s, pose);
+    find_contacts(&larger, pose);
+    for (size_t i = 0; i < s.contacts.count; ++i) {
+        for (size_t k = 0; k < larger.contacts.count; ++k) {
+            const perp_contact *c = &s.contacts.item[i], *d = &larger.contacts.item[k];
+            perpi_frozen_contact frozen;
+            perpi_contact_geometry g;
+            if (c->key != d->key || c->gap < -0.02 ||
+                perpi_contact_freeze(s.model, pose, c, &frozen) != PERP_OK) {
+                continue;
+            }
+            CHECK_OK(perpi_frozen_at(larger.model, pose, &frozen, &g));
+            CHECK_NEAR(g.gap, d->gap, 1e-9);
+            CHECK_AT_MOST(v3_norm(v3_sub(g.normal, v3_from(d->normal))), 1e-7);
+            CHECK_AT_MOST(v3_norm(v3_sub(g.point_a, v3_from(d->point))), 1e-7);
+            CHECK_AT_LEAST(fabs(c->gap - d->gap), 1e-8); /* the sizes do matter */
+            compared += 1;
+        }
+    }
+    stage_end(&s);
+    stage_end(&larger);
+    return compared;
+}
+
+TEST(a_frozen_contact_is_that_of_the_collider_in_a_model_of_other_sizes)
+{
+    static const perp_shape_type pair[][2] = {
+        {PERP_SHAPE_BOX, PERP_SHAPE_SPHERE},          {PERP_SHAPE_BOX, PERP_SHAPE_BOX},
+        {PERP_SHAPE_POLYHEDRON, PERP_SHAPE_BOX},      {PERP_SHAPE_CAPSULE, PERP_SHAPE_BOX},
+        {PERP_SHAPE_ELLIPSOID, PERP_SHAPE_ELLIPSOID}, {PERP_SHAPE_CYLINDER, PERP_SHAPE_SPHERE},
+    };
+    for (size_t i = 0; i < sizeof pair / sizeof pair[0]; ++i) {
+        int compared = 0;
+        for (uint64_t seed = 1; seed < 400 && compared < 3; ++seed) {
+            compared += compare_sizes(pair[i][0], pair[i][1], 1000 * i + seed);
+        }
+        CHECK_AT_LEAST(compared, 3);
+    }
+}
+
+/* ---- bodies at rest ----------------------------------------------------------------------------------- */
+
+/* One shape, without an offset, on a larger box or plane, standing or lying, over its border or not. */
+static int resting_contacts(perp_shape_type on, perp_shape_type type, bool lying, vec3 at,
+                            const char* contact, int* refused, perpi_contact_derivative* last)
+{
+    stage s = {.unit = 1.0, .margin = {0.01, 0.01}};
+    perp_model_def def = perp_model_def_default();
+    CHECK_OK(perp_context_create(NULL, &s.context));
+    CHECK_OK(perp_model_create(s.context, &def, &s.model));
+    perp_shape_def one = perp_shape_def_default(on), two = perp_shape_def_default(type);
+    one.normal[2] = 1;
+    one.size[0] = one.size[1] = 2;
+    one.size[2] = 1;
+    one.offset = 0.5;
+    two.radius = 0.3;
+    two.length = 0.8;
+    two.size[0] = two.size[1] = two.size[2] = 0.6;
+    two.radii[0] = two.radii[1] = two.radii[2] = 0.3;
+    add_shape_body(&s, "one", &one, false);
+    add_shape_body(&s, "two", &two, true);
+    CHECK_OK(perpi_collider_create(s.context, s.model, &s.collider));
+    s.contacts.context = s.context;
+    perpi_collider_set_rule(s.collider, perpi_contact_model_named(contact)->rule, NULL, 0);
+    const quat q = lying ? q4_exp(v3(0, 1.5707963267948966, 0)) : q4_identity();
+    const double high = lying || type == PERP_SHAPE_BOX || type == PERP_SHAPE_SPHERE ? 0.3
+                        : type == PERP_SHAPE_CAPSULE                                 ? 0.7
+                                                                                     : 0.4;
+    at.z = 0.5 + (type == PERP_SHAPE_ELLIPSOID ? 0.3 : high);
+    const perpi_pose pose[2] = {pose_at(v3(0, 0, 0), q4_identity()), pose_at(at, q)};
+    find_contacts(&s, pose);
+    const int count = (int)s.contacts.count;
+    for (int i = 0; i < count; ++i) {
+        *refused += perpi_contact_derivative_at(s.model, pose, &s.contacts.item[i], last) != PERP_OK
+                        ? 1
+                        : 0;
+    }
+    stage_end(&s);
+    return count;
+}
+
+TEST(every_contact_of_a_body_that_rests_on_a_plane_or_a_box_has_a_derivative)
+{
+    static const perp_shape_type type[] = {PERP_SHAPE_BOX, PERP_SHAPE_SPHERE, PERP_SHAPE_CAPSULE,
+                                           PERP_SHAPE_CYLINDER, PERP_SHAPE_ELLIPSOID};
+    for (int i = 0; i < 5; ++i) {
+        for (int k = 0; k < 16; ++k) {
+            perpi_contact_derivative d;
+            int refused = 0;
+            const vec3 at = v3(k & 1 ? 0.9 : 0.1, k & 2 ? 0.95 : -0.2, 0);
+            const int count =
+                resting_contacts(k & 4 ? PERP_SHAPE_PLANE : PERP_SHAPE_BOX, type[i],
+                                 i >= 2 && (k & 8), at, k & 8 ? "standard" : "peg", &refused, &d);
+            CHECK_AT_LEAST(count, 1);
+            CHECK_EQ_INT(refused, 0);
+        }
+    }
+}
+
+/* Four corners of the upper box over the face of the lower one: the normal belongs to the lower box. */
+TEST(the_normal_of_flat_boxes_turns_with_the_box_that_has_the_face)
+{
+    perpi_contact_derivative d;
+    int refused = 0;
+    CHECK_EQ_INT(resting_contacts(PERP_SHAPE_BOX, PERP_SHAPE_BOX, false, v3(0, 0, 0), "standard",
+                                  &refused, &d),
+                 4);
+    CHECK_EQ_INT(refused, 0);
+    CHECK_NEAR(d.normal[1][3], -1.0, 1e-12); /* about x, of A */
+    CHECK_NEAR(d.normal[0][4], 1.0, 1e-12);
+    for (int k = 6; k < 12; ++k) {
+        CHECK_NEAR(d.normal[0][k], 0.0, 1e-12);
+        CHECK_NEAR(d.normal[1][k], 0.0, 1e-12);
+    }
+    CHECK_NEAR(d.gap[2], -1.0, 1e-12);
+    CHECK_NEAR(d.gap[8], 1.0, 1e-12);
+}
+
+TEST(a_contact_that_is_no_pair_of_features_is_refused_by_name)
+{
+    stage s;
+    random_state = 5;
+    stage_begin(&s, PERP_SHAPE_SPHERE, PERP_SHAPE_SPHERE, 1.0);
+    const perpi_pose pose[2] = {pose_at(v3(0, 0, 0), q4_identity()),
+                                pose_at(v3(0.9, 0, 0), q4_identity())};
+    const perp_contact contact = {.body_a = 0,
+                                  .body_b = 1,
+                                  .key = perpi_key_of(0, 1, 0),
+                                  .point = {0.1, 0.2, 0.3},
+                                  .normal = {0, 0, 1},
+                                  .gap = 0.1};
+    perpi_contact_derivative d;
+    CHECK_EQ_INT(perpi_contact_derivative_at(s.model, pose, &contact, &d), PERP_ERROR_UNSUPPORTED);
+    CHECK_CONTAINS(perp_context_error(s.context), "'one' (sphere) with 'two' (sphere)");
+    stage_end(&s);
 }
