@@ -63,6 +63,7 @@ typedef struct perp_shape_def {
        the same, or none */
     const int32_t* triangles;
     int32_t triangle_count;
+    bool convex;        /* mesh: its convex hull collides and has the mass; it may be open */
     bool decompose;     /* mesh that is not convex: cut it into convex pieces, which overlap */
     const char* source; /* mesh: where it came from, for messages; may be NULL */
 } perp_shape_def;

@@ -216,5 +216,6 @@ perp_status perpi_read_mesh(perpi_reader* r, const json_t* shape, perp_shape_def
     PERPI_TRY(perpi_require(r, shape, "faces"));
     PERPI_TRY(perpi_read_points(r, shape, def));
     PERPI_TRY(perpi_read_bool(r, shape, "decompose", &def->decompose));
+    PERPI_TRY(perpi_read_bool(r, shape, "convex", &def->convex));
     return perpi_read_faces(r, shape, def);
 }

@@ -3,7 +3,7 @@
 
 /* The keys of each shape. A key after '?' is optional. The names of shapes are defined in
  * src/shape. */
-enum { KEY_LIMIT = 7 };
+enum { KEY_LIMIT = 8 };
 static const struct {
     perp_shape_type type;
     const char* keys[KEY_LIMIT];
@@ -17,7 +17,8 @@ static const struct {
     {PERP_SHAPE_HALFPLANE, {"normal", "?offset"}},
     {PERP_SHAPE_BOX2, {"size", NULL}},
     {PERP_SHAPE_CYLINDER, {"radius", "length"}},
-    {PERP_SHAPE_MESH, {"?file", "?scale", "?vertices", "?faces", "?source", "?decompose"}},
+    {PERP_SHAPE_MESH,
+     {"?file", "?scale", "?vertices", "?faces", "?source", "?decompose", "?convex"}},
     {PERP_SHAPE_POLYGON, {"vertices", NULL}},
     {PERP_SHAPE_POLYHEDRON,
      {"?vertices", "?faces", "?solid", "?radius", "?sides", "?length", "?size"}},

@@ -9,6 +9,7 @@
 #include "scene/parameter.h"
 #include "scene/pointer.h"
 #include "scene/reader.h"
+#include "scene/expand.h"
 #include "scene/ignore_overlaps.h"
 #include "scene/mjcf.h"
 #include "scene/urdf.h"
@@ -41,6 +42,8 @@ struct perp_scene {
     bool embeds;       /* source has names of files */
     bool embed_next;   /* they must be read again, */
     bool embed_always; /* in every case, as the scale of one depends on parameters */
+    bool expanded;     /* root has other bodies than source (expand.h) */
+    int32_t depth;     /* of includes */
     bool* embed_used;  /* which parameters these are, of embed_count */
     int32_t embed_count;
 };
@@ -285,6 +288,76 @@ static bool has_files(const json_t* root)
     return false;
 }
 
+enum { INCLUDE_DEPTH = 8 };
+
+static perp_status load_included(const perp_scene* scene, const char* path, perp_scene** made);
+
+/* One entry of `include`. */
+static perp_status include_entry(const perp_scene* scene, perpi_reader* r, json_t* root,
+                                 const json_t* entry)
+{
+    const char* name = NULL;
+    char* path = NULL;
+    perp_scene* other = NULL;
+    if (!json_is_object(entry)) {
+        return perpi_reader_fail(r, PERP_ERROR_INPUT, "must be an object, got %s",
+                                 perpi_json_kind(entry));
+    }
+    PERPI_TRY(perpi_require(r, entry, "file"));
+    PERPI_TRY(perpi_read_string(r, entry, "file", &name));
+    PERPI_TRY(perpi_file_beside(scene->context, scene->origin, name, &path));
+    perp_status status = scene->depth < INCLUDE_DEPTH
+                             ? load_included(scene, path, &other)
+                             : perpi_reader_fail_key(r, "file", PERP_ERROR_INPUT,
+                                                     "included deeper than %d levels: does a scene "
+                                                     "include itself?",
+                                                     INCLUDE_DEPTH);
+    perpi_free(scene->context, path);
+    if (status == PERP_OK) {
+        json_t* tree = json_deep_copy(other->root);
+        status = tree != NULL ? perpi_expand_include(r, root, entry, tree)
+                              : perpi_reader_fail(r, PERP_ERROR_MEMORY, "out of memory");
+        json_t* parameters = json_object_get(tree, "parameters");
+        if (status == PERP_OK && parameters != NULL) { /* those of this scene take precedence */
+            json_t* own = json_object_get(root, "parameters");
+            const int failed = own != NULL ? json_object_update_missing(own, parameters)
+                                           : json_object_set(root, "parameters", parameters);
+            status =
+                failed == 0 ? PERP_OK : perpi_reader_fail(r, PERP_ERROR_MEMORY, "out of memory");
+        }
+        json_decref(tree);
+    }
+    perp_scene_destroy(other);
+    return status;
+}
+
+static perp_status expand_tree(const perp_scene* scene, perpi_reader* r, json_t* root)
+{
+    json_t* includes = json_incref(json_object_get(root, "include"));
+    perp_status status = PERP_OK;
+    if (json_object_get(root, "bodies") == NULL && includes != NULL) {
+        (void)json_object_set_new(root, "bodies", json_array());
+    }
+    status = perpi_expand_copies(r, root);
+    if (status == PERP_OK && includes != NULL) {
+        const size_t mark = perpi_reader_enter(r, "include");
+        status = perpi_read_array(r, includes);
+        for (size_t i = 0; status == PERP_OK && i < json_array_size(includes); ++i) {
+            const size_t item = perpi_reader_enter_item(r, i);
+            status = include_entry(scene, r, root, json_array_get(includes, i));
+            if (status == PERP_OK) {
+                perpi_reader_leave(r, item);
+            }
+        }
+        if (status == PERP_OK) {
+            perpi_reader_leave(r, mark);
+            (void)json_object_del(root, "include");
+        }
+    }
+    json_decref(includes);
+    return status == PERP_OK ? perpi_expand_configuration(r, root, root) : status;
+}
+
 /* Replaces root by a copy of source with the contents of its files. */
 static perp_status embed_files(perp_scene* scene)
 {
@@ -305,6 +378,9 @@ static perp_status embed_files(perp_scene* scene)
     }
     if (status == PERP_OK) {
         status = perpi_embed_meshes(&r, root);
+    }
+    if (status == PERP_OK && scene->expanded) {
+        status = expand_tree(scene, &r, root);
     }
     perpi_arena_free(&r.arena);
     scene->embed_always = false; /* unless the scale of a mesh is an expression */
@@ -338,7 +414,8 @@ static perp_status build_scene(perp_scene* scene, const perp_override* override,
     }
     PERPI_TRY(set_name(context, scene->origin, scene->source));
     PERPI_TRY(set_contact(context, scene->origin, scene->source));
-    scene->embeds = has_files(scene->source);
+    scene->expanded = perpi_expands(scene->source);
+    scene->embeds = scene->expanded || has_files(scene->source);
     if (scene->embeds) {
         PERPI_TRY(embed_files(scene));
     } else {
@@ -394,13 +471,14 @@ static perp_status ignore_overlaps(perp_scene* s, perpi_notices* notices)
     return any ? perp_scene_rebuild(s) : PERP_OK;
 }
 
-/* urdf: NULL for JSON. */
+/* urdf: NULL for JSON. depth: of includes. */
 static perp_status create_scene(perp_context* context, const char* text, size_t length,
-                                const char* origin, const perp_urdf_options* urdf,
+                                const char* origin, const perp_urdf_options* urdf, int32_t depth,
                                 const perp_override* override, int32_t count, perp_scene** scene)
 {
     perp_scene* s = NULL;
     PERPI_TRY(new_scene(context, origin != NULL ? origin : "scene", &s));
+    s->depth = depth;
     perpi_arena arena;
     perpi_arena_init(&arena, context);
     perpi_notices notices = {.arena = &arena};
@@ -434,7 +512,7 @@ perp_status perp_scene_parse(perp_context* context, const char* text, size_t len
                              const char* origin, const perp_override* override, int32_t count,
                              perp_scene** scene)
 {
-    return create_scene(context, text, length, origin, NULL, override, count, scene);
+    return create_scene(context, text, length, origin, NULL, 0, override, count, scene);
 }
 
 perp_status perpi_scene_from_model(perp_context* context, const perp_model* model,
@@ -471,7 +549,7 @@ perp_status perp_scene_parse_urdf(perp_context* context, const char* text, size_
                                   const char* origin, const perp_urdf_options* options,
                                   const perp_override* override, int32_t count, perp_scene** scene)
 {
-    return create_scene(context, text, length, origin, options, override, count, scene);
+    return create_scene(context, text, length, origin, options, 0, override, count, scene);
 }
 
 perp_status perp_scene_load_urdf(perp_context* context, const char* path,
@@ -492,6 +570,21 @@ bool perp_scene_is_robot(const char* path)
     const size_t length = strlen(path);
     return (length > 5 && strcmp(path + length - 5, ".urdf") == 0) ||
            (length > 4 && strcmp(path + length - 4, ".xml") == 0);
+}
+
+static perp_status load_included(const perp_scene* scene, const char* path, perp_scene** made)
+{
+    const perp_urdf_options options = perp_urdf_options_default();
+    const bool robot = perp_scene_is_robot(path);
+    char* text = NULL;
+    size_t length = 0;
+    PERPI_TRY(robot ? perpi_file_read(scene->context, path, PERPI_XML_SIZE_LIMIT, &text, &length)
+                    : perpi_json_read_file(scene->context, path, &text, &length));
+    const perp_status status =
+        create_scene(scene->context, text, length, path, robot ? &options : NULL, scene->depth + 1,
+                     NULL, 0, made);
+    perpi_free(scene->context, text);
+    return status;
 }
 
 perp_status perp_scene_load(perp_context* context, const char* path, const perp_override* override,
@@ -606,7 +699,7 @@ static perp_status set_place(perp_scene* scene, const char* name, json_t* value)
     bool of_file = false;
     PERPI_TRY(set_in_tree(scene, scene->source, name, value, &of_file));
     scene->embeds = scene->embeds || (of_file && has_files(scene->source));
-    scene->embed_next = scene->embed_next || (scene->embeds && of_file);
+    scene->embed_next = scene->embed_next || (scene->embeds && of_file) || scene->expanded;
     if (scene->root == scene->source || scene->embed_next) {
         return PERP_OK;
     }

@@ -257,6 +257,7 @@ static void put_parameters(writer* w, json_t* shape, const perp_shape_def* def, 
     case PERP_SHAPE_MESH:
         put_text(w, shape, "source", def->source);
         put_flag(w, shape, "decompose", def->decompose, false);
+        put_flag(w, shape, "convex", def->convex, false);
         put_mesh(w, shape, def, dimension);
         break;
     case PERP_SHAPE_POLYGON:

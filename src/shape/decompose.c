@@ -20,7 +20,10 @@
 
 #include "shape/builtin.h"
 #include "shape/cell.h"
+#include "shape/piece_cache.h"
 
+/* From so many triangles on the pieces are cached, and from so many on a message announces them. */
+enum { SLOW_TRIANGLES = 100, LONG_TRIANGLES = 500 };
 enum { DEPTH_LIMIT = 400, EMPTY_LIMIT = 20000, CANDIDATES = 48 };
 
 /* Relative to the size: tolerance for equal planes, and for the error of a cut. */
@@ -822,12 +825,22 @@ perp_status perpi_decompose(perp_context* context, const perp_shape_def* def,
                             perpi_polyhedron*** pieces, int32_t* count)
 {
     work* w = NULL;
+    const bool slow = def->triangle_count >= SLOW_TRIANGLES;
+    if (slow && perpi_piece_cache_read(context, def, pieces, count)) {
+        return PERP_OK;
+    }
     perp_status status = perpi_alloc(context, 1, sizeof *w, &w);
     if (status != PERP_OK) {
         return status;
     }
     w->context = context;
     w->def = def;
+    if (def->triangle_count >= LONG_TRIANGLES && def->triangle_count <= PERPI_DECOMPOSE_TRIANGLES) {
+        perpi_log(context, PERP_LOG_WARNING,
+                  "%s: cutting %d triangles into convex pieces takes seconds; the pieces are kept "
+                  "for the next time",
+                  name_of(w), (int)def->triangle_count);
+    }
     perpi_arena_init(&w->arena, context);
     status = decompose(w, pieces, count);
     perpi_arena_free(&w->arena);
@@ -835,6 +848,9 @@ perp_status perpi_decompose(perp_context* context, const perp_shape_def* def,
     perpi_free(context, w->empty.item);
     perpi_free(context, w->piece);
     perpi_free(context, w);
+    if (status == PERP_OK && slow) {
+        perpi_piece_cache_write(def, *pieces, *count);
+    }
     return status;
 }
 

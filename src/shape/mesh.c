@@ -283,9 +283,38 @@ static perp_status make_contact(perp_context* context, const perp_shape_def* def
     return perpi_decompose(context, def, &mesh->piece, &mesh->piece_count);
 }
 
+/* "convex": the hull is the body's, the mesh its picture. */
+static perp_status take_hull(perp_context* context, const perp_shape_def* def, perpi_shape* shape)
+{
+    perpi_polyhedron* hull = NULL;
+    const perp_status status =
+        perpi_polyhedron_hull(context, def->vertices, def->vertex_count, &hull, NULL);
+    if (status == PERP_OK) {
+        shape->mesh->mass = hull->mass;
+        shape->type = PERP_SHAPE_POLYHEDRON;
+        shape->polyhedron = hull;
+    }
+    return status;
+}
+
 static perp_status mesh_make(perp_context* context, const perp_shape_def* def, perpi_shape* shape)
 {
-    perp_status status = perpi_alloc(context, 1, sizeof *shape->mesh, &shape->mesh);
+    perp_status status = PERP_OK;
+    if (def->convex && def->decompose) {
+        return perpi_fail(context, PERP_ERROR_INPUT,
+                          "convex: give convex (the hull) or decompose (pieces), not both");
+    }
+    status = perpi_alloc(context, 1, sizeof *shape->mesh, &shape->mesh);
+    if (status == PERP_OK && def->convex && !def->visual) {
+        status = copy_mesh(context, def, shape->mesh);
+        if (status == PERP_OK) {
+            status = take_hull(context, def, shape);
+        }
+        if (status != PERP_OK) {
+            perpi_shape_free(context, shape);
+        }
+        return status;
+    }
     if (status == PERP_OK && !def->visual) {
         status = weigh(context, def, &shape->mesh->mass);
     }

@@ -68,6 +68,46 @@ void perpi_polyhedron_free(perp_context* context, perpi_polyhedron* polyhedron)
     perpi_free(context, polyhedron);
 }
 
+size_t perpi_polyhedron_bytes(const perpi_polyhedron* polyhedron)
+{
+    perpi_polyhedron plan = *polyhedron;
+    char measure;
+    return lay_out(&plan, &measure);
+}
+
+void perpi_polyhedron_to_bytes(const perpi_polyhedron* polyhedron, void* bytes)
+{
+    memcpy(bytes, polyhedron, perpi_polyhedron_bytes(polyhedron));
+    perpi_polyhedron* record = bytes;
+    record->vertex = record->normal = NULL;
+    record->edge = NULL;
+    record->offset = NULL;
+    record->node = NULL;
+    record->face_start = record->corner = record->side = record->around_start = NULL;
+    record->around = record->order = record->triangle = NULL;
+}
+
+bool perpi_polyhedron_from_bytes(perp_context* context, const void* bytes, size_t size,
+                                 perpi_polyhedron** made)
+{
+    perpi_polyhedron plan;
+    if (size < sizeof plan) {
+        return false;
+    }
+    memcpy(&plan, bytes, sizeof plan);
+    char* block = NULL;
+    if (plan.vertex_count < 4 || plan.face_count < 4 || plan.edge_count < 6 ||
+        plan.triangle_count < 4 || perpi_polyhedron_bytes(&plan) != size ||
+        perpi_alloc(context, size, 1, &block) != PERP_OK) {
+        return false;
+    }
+    memcpy(block, bytes, size);
+    (void)lay_out(&plan, block);
+    *made = (perpi_polyhedron*)(void*)block;
+    **made = plan;
+    return true;
+}
+
 /* ---- edges and fans ---------------------------------------------------------------------------- */
 
 /* One side of one face, its ends in order. */

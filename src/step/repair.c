@@ -65,7 +65,7 @@ void perpi_repair_find_loops(const perp_model* model, int32_t* tree, bool* loop)
             ties += here;
             held += here && (c < 0 || d < 0);
         }
-        loop[k] = ties > (held > 0 ? links : links - 1);
+        loop[k] = number >= 0 && ties > (held > 0 ? links : links - 1);
     }
 }
 

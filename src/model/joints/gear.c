@@ -11,6 +11,12 @@ static void gear_evaluate(const perpi_joint_at* at, perpi_joint_view* view)
     (void)at, (void)view;
 }
 
+static void gear_differentiate(const perpi_joint_at* at, const perpi_joint_shift* by,
+                               perpi_joint_change* change)
+{
+    (void)at, (void)by, (void)change; /* a gradient refuses gears */
+}
+
 const perpi_joint_ops perpi_joint_gear = {
     .name = "gear",
     .summary = "the coordinates of two joints are in a fixed ratio",
@@ -19,6 +25,7 @@ const perpi_joint_ops perpi_joint_gear = {
     .has_axis = {false, false},
     .points = true,
     .evaluate = gear_evaluate,
+    .differentiate = gear_differentiate,
 };
 
 /* Two coordinates at the start may miss the ratio by this part: rounding in the scene's numbers. */
