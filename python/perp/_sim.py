@@ -6,6 +6,7 @@ import os
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from . import _arrays, _core
+from ._errors import Error
 from ._scene import PathLike, Scene, _index, with_settings
 
 Vector = Sequence[float]
@@ -266,7 +267,13 @@ class Sim(_core.Sim):
         every frame goes to a recording. Returns the simulation."""
         if until is not None and until != until:
             raise ValueError(f"until: must be a time, got {until}")
-        self._run(until, record)
+        try:
+            self._run(until, record)
+        except Error as error:
+            name = "" if record is None else os.fsdecode(record)
+            if name and str(error).startswith(f"{name}: "):  # about the recording, not the scene
+                error.file, error.pointer, error.message = name, None, str(error)[len(name) + 2:]
+            raise
         return self
 
     def on_step(self, function: Callable[["Sim"], Any]) -> Callable[["Sim"], Any]:

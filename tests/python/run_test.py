@@ -6,6 +6,7 @@ import json
 import math
 import os
 import pickle
+import signal
 import subprocess
 import threading
 
@@ -381,6 +382,27 @@ def wrong_arguments_are_refused_at_once():
     assert sim.time == 0.0
     one = perp.rollout(slide(), [{}], observe="box.position.x")
     assert one.observed[0].shape[1] == 1
+    error = raises(perp.Error, perp.run, slide(), out="/no/such/folder/x.h5")
+    assert error.file == "/no/such/folder/x.h5" and error.pointer is None and error.message.startswith("cannot write")
+
+
+@test
+def a_signal_ends_a_long_solve():
+    def ring(*_):
+        raise TimeoutError("ring")
+    try:
+        from scipy import sparse
+    except ImportError:
+        return
+    n = 12000  # seconds, if it is not interrupted
+    matrix = sparse.identity(n, format="csc")
+    old = signal.signal(signal.SIGALRM, ring)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        raises(TimeoutError, perp.solve, matrix, -np.ones(n))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, old)
 
 
 main("run_test")
