@@ -139,8 +139,10 @@ static int show_gradient(const cli_args* args, const char* path, perp_context* c
         free(difference);
         free(spread);
         perp_gradient_destroy(g);
-        return cli_fail(args->json, cli_exit_of(status), "%s: %s", path,
-                        perp_context_error(context));
+        const char* text = perp_context_error(context);
+        const bool named = strncmp(text, path, strlen(path)) == 0; /* by the reader of the scene */
+        return cli_fail(args->json, cli_exit_of(status), "%s%s%s", named ? "" : path,
+                        named ? "" : ": ", text);
     }
     if (args->json) {
         print_json(scene, def, g, difference, spread);

@@ -276,8 +276,11 @@ double cli_cpu_clock(void)
 
 static void log_line(void* user, perp_log_level level, const char* message)
 {
+    static _Thread_local char
+        last[1024]; /* a robot that is included many times is complained about once */
     (void)user;
-    if (level == PERP_LOG_WARNING) {
+    if (level == PERP_LOG_WARNING && strncmp(last, message, sizeof last - 1) != 0) {
+        (void)snprintf(last, sizeof last, "%s", message);
         cli_complain("warning: %s", message);
     }
 }

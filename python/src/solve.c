@@ -352,9 +352,9 @@ static PyObject* run_solve(const char* kind, const problem* p, request* r, answe
         multiply(p, a->z, a->u);
     }
     PyEval_RestoreThread(w.released);
-    PyObject* report =
-        w.raised ? NULL
-        : status == PERP_OK ? report_dict(a) : core_raise(status, perp_context_error(context), NULL);
+    PyObject* report = w.raised            ? NULL
+                       : status == PERP_OK ? report_dict(a)
+                                           : core_raise(status, perp_context_error(context), NULL);
     perp_context_destroy(context);
     return report;
 }
