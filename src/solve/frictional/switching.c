@@ -159,7 +159,7 @@ static perp_status switching_reserve(switching* s, const perp_contact_problem* P
         status = perpi_grow(c, &s->second, &s->second_capacity, g, sizeof *s->second);
     }
     if (status == PERP_OK) {
-        status = perpi_grow(c, &s->closed_row, &s->closed_capacity, n, sizeof *s->closed_row);
+        status = perpi_grow(c, &s->closed_row, &s->closed_capacity, n + g, sizeof *s->closed_row);
     }
     if (status == PERP_OK) {
         status = perpi_grow(c, &s->share, &s->share_capacity, g, sizeof *s->share);
@@ -172,11 +172,14 @@ static perp_status switching_reserve(switching* s, const perp_contact_problem* P
             perpi_grow(c, &s->M_at, &s->M_at_capacity, (size_t)P->block_count + 1, sizeof *s->M_at);
     }
     if (status == PERP_OK) {
-        status =
-            perpi_grow(c, &s->guess, &s->guess_capacity,
-                       (size_t)P->dof_count + (size_t)P->row_count + perp_contact_residual_work(P),
-                       sizeof *s->guess);
-        s->work = s->guess + P->dof_count + P->row_count;
+        const size_t guess = (size_t)P->dof_count + (size_t)P->row_count;
+        perp_contact_problem largest = *P; /* with a fixed push in every group */
+        largest.dof_count += PERPI_PUSH_DOFS * P->group_count;
+        largest.row_count += PERPI_PUSH_ROWS * P->group_count;
+        largest.constraint_count += P->group_count;
+        status = perpi_grow(c, &s->guess, &s->guess_capacity,
+                            guess + perp_contact_residual_work(&largest), sizeof *s->guess);
+        s->work = s->guess + guess;
     }
     struct {
         double** array;
@@ -352,6 +355,9 @@ static perp_status push_in_space(switching* s, const perp_contact_problem* P,
             return perpi_fail(s->context, PERP_ERROR_UNSUPPORTED,
                               "switching: a mass matrix is not positive");
         }
+    }
+    for (int32_t j = count; j < R->constraint_count; ++j) {
+        s->closed_row[j] = false; /* of the fixed pushes */
     }
     *v = s->push.v;
     return status;
@@ -868,10 +874,14 @@ static bool groups_hold(const switching* s, const perp_contact_problem* P, const
     return true;
 }
 
-/* Keeps the caller's guess. */
-static void keep_guess(switching* s, const perp_contact_problem* P, const double* v,
+/* Keeps the caller's guess: zero if there is none, for v and p may then hold anything. */
+static void keep_guess(switching* s, const perp_contact_problem* P, bool warm, const double* v,
                        const double* p)
 {
+    if (!warm) {
+        memset(s->guess, 0, (size_t)(P->dof_count + P->row_count) * sizeof *s->guess);
+        return;
+    }
     memcpy(s->guess, v, (size_t)P->dof_count * sizeof *v);
     memcpy(s->guess + P->dof_count, p, (size_t)P->row_count * sizeof *p);
 }
@@ -994,7 +1004,7 @@ static perp_status switching_solve(void* self, const perp_contact_problem* probl
         return status;
     }
     find_mass_blocks(s, problem);
-    keep_guess(s, problem, v, p);
+    keep_guess(s, problem, warm, v, p);
     s->direct = problem->row_count > DIRECT_ROWS && !is_planar(problem);
     set_slack(s, problem, options);
     status = search_choices(s, problem, options, warm, v, p, report);
