@@ -61,7 +61,7 @@ enum {
     CUTS = 5,                /* halvings of a step */
     PLANAR = 2,              /* rows of a contact with one tangential row, or none */
     INNER = 500,             /* iterations for one choice of members */
-    DIRECT_ROWS = 300,       /* from here on the first choices are predicted */
+    DIRECT_ROWS = 300,       /* beyond so many the first choices are predicted */
     CLOSED_STEPS = 60,       /* Newton steps where members are closed together */
     SECOND_ROWS = 1200,      /* up to here without prediction, too, if that fails */
     DIRECT_ROUNDS = 8,       /* solves from predicted choices */
@@ -78,8 +78,23 @@ typedef struct share {
     double impulse; /* that it had */
 } share;
 
+typedef struct switching_settings {
+    int32_t predicted;
+} switching_settings;
+
+static const perp_setting switching_setting[] = {
+    {"predicted", PERP_SETTING_INT, offsetof(switching_settings, predicted), 0, 1e9,
+     "rows beyond which the first choices are predicted, in space"},
+};
+
+static void switching_settings_default(void* settings)
+{
+    *(switching_settings*)settings = (switching_settings){.predicted = DIRECT_ROWS};
+}
+
 typedef struct switching {
     perp_context* context;
+    switching_settings set;
     const perp_inner_solve* inner; /* of the running solve */
     int32_t* group_of;             /* per constraint, -1: in none */
     int32_t* choice;               /* per group: constraint, -1: none */
@@ -126,11 +141,11 @@ static void switching_destroy(void* self)
 
 static perp_status switching_create(perp_context* context, const void* settings, void** self)
 {
-    (void)settings;
     switching* s = NULL;
     const perp_status status = perpi_alloc(context, 1, sizeof *s, &s);
     if (status == PERP_OK) {
         s->context = s->push.context = context;
+        s->set = *(const switching_settings*)settings;
         *self = s;
     }
     return status;
@@ -1005,7 +1020,7 @@ static perp_status switching_solve(void* self, const perp_contact_problem* probl
     }
     find_mass_blocks(s, problem);
     keep_guess(s, problem, warm, v, p);
-    s->direct = problem->row_count > DIRECT_ROWS && !is_planar(problem);
+    s->direct = problem->row_count > s->set.predicted && !is_planar(problem);
     set_slack(s, problem, options);
     status = search_choices(s, problem, options, warm, v, p, report);
     if (status == PERP_OK && s->direct && problem->row_count <= SECOND_ROWS &&
@@ -1025,6 +1040,10 @@ const perp_method perpi_method_switching = {
                "revises the choice",
     .takes = PERP_TAKES_NONE | PERP_TAKES_POLYGON | PERP_TAKES_QUADRATIC | PERP_TAKES_ELLIPSOID |
              PERP_TAKES_GROUPS,
+    .settings_size = sizeof(switching_settings),
+    .settings = switching_setting,
+    .settings_count = sizeof switching_setting / sizeof switching_setting[0],
+    .settings_default = switching_settings_default,
     .create = switching_create,
     .destroy = switching_destroy,
     .grouped = switching_solve,
