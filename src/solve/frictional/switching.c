@@ -72,6 +72,7 @@ enum {
 /* The search for the impulse s of a group's partner; f: its opening, > 0 at low, < 0 at high. */
 typedef struct share {
     double s, low, high, f_low, f_high;
+    double first;   /* high at the start: shares are known to rounding of this */
     int32_t side;   /* which end moved last: 1 low, -1 high, 0 none */
     bool lone;      /* the only primary: f is minus the opening of the most open member */
     int32_t before; /* the choice before the present one, -1: none */
@@ -450,7 +451,7 @@ static bool partners_are_closed(switching* s, const perp_contact_problem* P, con
         }
         share* x = &s->share[g];
         const double f = partner_off(s, P, g, v);
-        if (fabs(f) <= s->closed || x->high - x->low <= 1e-15 * x->high) {
+        if (fabs(f) <= s->closed || x->high - x->low <= 1e-15 * x->first) {
             continue;
         }
         /* regula falsi; the value at an end that stays twice is halved (Illinois) */
@@ -484,7 +485,7 @@ static void begin_share(switching* s, int32_t g, int32_t other, double high, dou
     share* x = &s->share[g];
     x->lone = false;
     s->partner[g] = other;
-    x->high = high;
+    x->high = x->first = high;
     x->low = x->f_high = 0.0;
     x->f_low = f_low;
     x->s = 0.5 * high;
