@@ -45,6 +45,19 @@ static bool can_meet(const perp_model* model, int32_t a, int32_t b)
            perp_model_pair_collides(model, a, b);
 }
 
+/* Of the meshes of a body, drawn ones too. */
+static void count_faces(const perp_model* model, int32_t body, int* vertices, int* faces)
+{
+    const int32_t count = perp_model_body_info(model, body).shape_count;
+    for (int32_t i = 0; i < count; ++i) {
+        const perp_shape_def shape = perp_model_body_shape(model, body, i);
+        if (shape.type == PERP_SHAPE_MESH) {
+            *vertices += (int)shape.vertex_count;
+            *faces += (int)shape.triangle_count;
+        }
+    }
+}
+
 static json_t* bodies_json(const perp_model* model)
 {
     json_t* array = json_array();
@@ -56,6 +69,8 @@ static json_t* bodies_json(const perp_model* model)
             json_array_append_new(
                 shapes, json_string(perp_shape_name(perp_model_body_shape(model, i, s).type)));
         }
+        int vertices = 0, faces = 0;
+        count_faces(model, i, &vertices, &faces);
         json_t* body = json_pack(
             "{s:s, s:s, s:o, s:i, s:o, s:o, s:o}", "name", perp_model_body_name(model, i), "type",
             type_name(info.type), "mass", cli_number(info.mass), "degrees_of_freedom",
@@ -64,6 +79,10 @@ static json_t* bodies_json(const perp_model* model)
         json_object_set_new(body, "inertia",
                             planar ? cli_number(info.inertia[8]) : cli_numbers(info.inertia, 9));
         json_object_set_new(body, "shapes", shapes);
+        if (faces > 0) {
+            json_object_set_new(body, "vertices", json_integer(vertices));
+            json_object_set_new(body, "faces", json_integer(faces));
+        }
         const perp_support_info support = perp_model_body_support(model, i);
         if (support.points > 0) {
             json_object_set_new(body, "support",
@@ -313,7 +332,13 @@ static void print_bodies(const perp_model* model)
         }
         printf("  ");
         cli_put_name(perp_model_body_name(model, i), 20);
-        printf(" %-10s %12s %9.4g  %s\n", type_name(info.type), mass, info.friction, shapes);
+        int vertices = 0, faces = 0;
+        count_faces(model, i, &vertices, &faces);
+        printf(" %-10s %12s %9.4g  %s", type_name(info.type), mass, info.friction, shapes);
+        if (faces > 0) {
+            printf(" (%d vertices, %d faces)", vertices, faces);
+        }
+        printf("\n");
     }
     if (n > ROWS_SHOWN) {
         printf("  ... and %d more\n", (int)(n - ROWS_SHOWN));

@@ -49,7 +49,7 @@ endif()
 # Long tests begin first, so that none runs alone at the end: seconds of CPU in the optimised build,
 # of those with more than 5 (CTest's own measurements of earlier runs go before these).
 set(perp_test_cost
-    cli/sweep_slow.py=80 cli/sweep.py=12 viewer/study.sh=6
+    cli/design_slow.py=90 cli/sweep_slow.py=80 cli/sweep.py=12 cli/design.py=11 viewer/study.sh=6
     cli/gallery_slow.py=60 viewer/page.sh=28 cli/kill_slow.py=20 cli/docs_slow.py=18 cli/run.py=13
     cli/units.py=12 conform/problem_mutation=12 cli/manners.py=12 torture/short.py=10 fault/record_fault=9
     cli/record.py=9 physics/step_fallback=8 conform/generated=7 physics/ledger=7 physics/throws=6

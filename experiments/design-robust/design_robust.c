@@ -2,9 +2,10 @@
  *
  * Nominal designs reach the goal with friction 0.35; there are many (design-push: two by Nelder-Mead and by CMA-ES from the same
  * start). The robust one minimises the worst miss over draws of both coefficients, the same draws for every candidate, from
- * the nominal design of Nelder-Mead. All are then run with 200 other draws.
+ * the nominal design of CMA-ES done slowly: a slow push depends less on the friction of the table. From the fast design
+ * itself the search ends at 8.0 mm, from that of Nelder-Mead at 10.9 mm (16 draws). All are then run with 200 other draws.
  *
- * --full: the worst of 16 draws and 600 evaluations; else of 8 draws and 150.
+ * --full: 250 evaluations; else 40 about the design that these found, and the nominal design of CMA-ES is taken as known.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -116,10 +117,12 @@ int main(int argc, char** argv)
         char study_name[64], label[64];
         (void)snprintf(study_name, sizeof study_name, "push-%s", nominal[i]);
         (void)snprintf(label, sizeof label, "nominal-%s", nominal[i]);
-        const design_found d =
-            design_search(context, &r, "experiments/design-push", study_name, NAN);
-        note(&r, label, "miss with friction 0.35 (mm)", d.report.best_value);
-        note(&r, label, "simulations", (double)(d.report.evaluations * d.runs));
+        design_found d = {.best = {-0.0232, 0.22, -0.58, 0.2796, 0.93}};
+        if (full || i == 0) {
+            d = design_search(context, &r, "experiments/design-push", study_name, NAN);
+            note(&r, label, "miss with friction 0.35 (mm)", d.report.best_value);
+            note(&r, label, "simulations", (double)(d.report.evaluations * d.runs));
+        }
         const spread s = run_draws(context, &r, label, d.best);
         worst[i] = describe(&r, label, &s);
         draw_pushes(context, &r, label, d.best);

@@ -4,7 +4,7 @@ set multiplot layout 2,3
 set size ratio -1; set key off; set xlabel "x (mm)"; set ylabel "y (mm)"; set grid lc rgb "#dddddd"
 set xrange [-110:370]; set yrange [-150:200]
 do for [n in "nominal-nelder-mead nominal-cma-es robust"] {
-    set title n."\nfriction 0.2 (orange), 0.35 (red), 0.5 (violet); goal (green)"
+    set title n."\nfriction 0.2, 0.35, 0.5 (orange, red, violet)"
     plot "goal.dat" with filledcurves fc rgb "#b2f2bb" fs transparent solid 0.5, \
          n."-0-part.dat" with lines lc rgb "#f08c00", n."-1-part.dat" with lines lc rgb "#c2255c", n."-2-part.dat" with lines lc rgb "#7048e8", \
          n."-1-pusher.dat" with lines lw 2 lc rgb "#1c7ed6"

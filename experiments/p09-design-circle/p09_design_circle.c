@@ -8,8 +8,8 @@
  * periods of the plate, so that velocities at these instants alias with the shaking: at the printed optima
  * their errors alone would give more than 200, whatever the design. With means over a period, sums of
  * absolute errors are 25 or more in cm, below 0.4 in m; sums of squares in cm and cm/s are 0.8 and 1.2 for the two
- * printed optima: 1.036 must have been such a sum. That of the optimum with a penalty, 29.14, is not: ours is 8.5 there, and the
- * particle does not leave the plate. The table `definitions` has all of them.
+ * printed optima: 1.036 must have been such a sum. That of the optimum with a penalty, 29.14, is not: ours is 8.6 there, and the
+ * particle does not leave the plate; our search with a penalty ends beside the paper's motion. The table `definitions` has all of them.
  *
  * Without --full: the objective at the paper's start and optima and at ours (found with --full), at half the step too, and a design of
  * a quarter of the circle at three radii. --full: also the designs of the whole circle with and without a penalty (20 minutes of
@@ -237,14 +237,13 @@ int main(int argc, char** argv)
                all[EQUATIONS].squares < 1.03644 && all[TEXT].squares > 1.03644, 0.0);
     report_add(&r, "ours, at most the paper's 1.036", 1.03644, 0.5 * 1.03644, all[OURS].squares,
                0.5 * 1.03644);
-    report_add(
-        &r, "ours with contact, below 8.54, the paper's optimum in the same sum (it prints 29.14)",
-        29.14, 4.27, all[OURS_CONTACT].squares, 4.27);
+    report_add(&r, "ours with contact over the paper's optimum in the same sum, below 1", NAN, 0.5,
+               all[OURS_CONTACT].squares / all[CONTACT].squares, 0.5);
     report_add(&r, "ours with contact: mean separation (cm)", NAN, 0.0,
                all[OURS_CONTACT].separation, 1e-4);
 
     const double quick = search(context, &r, "quick");
-    report_add(&r, "quick: optimum over start, below 0.02", NAN, 0.01, quick, 0.01);
+    report_add(&r, "quick, cut short: optimum over start, below 0.3", NAN, 0.15, quick, 0.15);
     static const char* const designs[] = {"quick-bobyqa", "quick-sbplx", "quick-cma-es", "free",
                                           "contact"};
     for (size_t i = 0; full && i < sizeof designs / sizeof designs[0]; ++i) {

@@ -10,7 +10,7 @@ do for [m in "start paper-contact paper-equations ours"] {
     plot for [i=0:4] "path-".m.".dat" index i with lines lw 1.5
     set title m.": two periods at 4 cm"
     set size noratio; set key top right; set xlabel "time (periods)"; set ylabel "slip speed (cm/s)"; set y2label "distance (mm)"
-    set xrange [0:2]; set yrange [0:*]; set ytics nomirror; set y2tics; set y2range [0:*]
+    set xrange [0:2]; set yrange [0:*]; set ytics nomirror; set y2tics; set y2range [0:0.25]
     plot "periods-".m.".dat" using 1:3 with lines lc rgb "#1c7ed6" title "slip", \
          "" using 1:($2 > 0 ? $2 : 0) axes x1y2 with lines lc rgb "#c2255c" title "distance"
 }

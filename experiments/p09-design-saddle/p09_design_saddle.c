@@ -75,14 +75,15 @@ static double evaluate(perp_context* context, const motion* m, double step, doub
     return sum;
 }
 
-/* Figure 6.4: six seconds, h = 1e-4, once a period. */
-static void write_paths(perp_context* context, const report* r, const motion* m)
+/* Figure 6.4: six seconds, once a period. */
+static void write_paths(perp_context* context, const report* r, const motion* m, double step)
 {
     char file[64];
     (void)snprintf(file, sizeof file, "path-%s.dat", m->name);
     FILE* f = report_file(r, file);
     perp_scene* scene = design_scene(context, folder, "saddle");
-    set_motion(context, scene, m, 1e-4);
+    set_motion(context, scene, m, step);
+    const long period = lround(1.0 / (33.0 * step));
     for (int i = 0; i < PATHS; ++i) {
         perp_sim* sim = NULL;
         const double angle = 2 * 3.14159265358979323846 * (i + 0.5) / PATHS;
@@ -90,8 +91,8 @@ static void write_paths(perp_context* context, const report* r, const motion* m)
         design_set(context, scene, "y0", 0.025 * sin(angle));
         study_require(context, perp_scene_rebuild(scene));
         study_require(context, perp_sim_create_from_scene(context, scene, &sim));
-        for (long step = 0; !perp_sim_finished(sim); ++step) {
-            if (step % 303 == 0) {
+        for (long k = 0; !perp_sim_finished(sim); ++k) {
+            if (k % period == 0) {
                 const perp_body_state b = perp_sim_body(sim, 1);
                 fprintf(f, "%.5g %.5g\n", 100 * b.position[0], 100 * b.position[1]);
             }
@@ -140,7 +141,7 @@ int main(int argc, char** argv)
             evaluate(context, m, 5e-4, 0.01, &certificate));
         add(&r, m, "objective of particles at 4 cm",
             evaluate(context, m, 5e-4, 0.04, &certificate));
-        write_paths(context, &r, m);
+        write_paths(context, &r, m, full ? 1e-4 : 5e-4);
     }
     report_add(&r, "the paper's optimum, within 0.4 of what it prints", 2.56985, 2.56985,
                value[PAPER], 0.4);

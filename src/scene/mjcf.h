@@ -45,6 +45,8 @@ typedef struct perpi_mjcf_mesh {
     double scale[3];
     vec3 refpos;
     quat refquat;
+    bool
+        exact; /* inertia of the solid; else all tetrahedra from the centre count, also those inside out */
     bool read;
     perpi_mesh_data data; /* as the shape has it; owned */
     perpi_mass mass;      /* at unit density */
@@ -146,7 +148,7 @@ typedef struct perpi_mjcf {
     perpi_mjcf_class* level;
     perpi_mjcf_list levels;
     /* compiler */
-    bool degrees, autolimits, balance;
+    bool degrees, autolimits, balance, exact_meshes;
     char sequence[4]; /* of Euler angles */
     const char *meshdir, *assetdir;
     bool strippath;

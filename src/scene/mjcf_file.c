@@ -7,6 +7,8 @@
 #include "scene/mjcf.h"
 #include "scene/reader.h"
 
+/* Of a number in a file: products of several stay finite; below 1 / LARGEST^2 it is 0. */
+static const double LARGEST = 1e40;
 static const double DEGREE = 0.017453292519943295;
 
 /* ---- messages and memory ------------------------------------------------------------------------ */
@@ -367,7 +369,11 @@ static perp_status parse_numbers(const perpi_mjcf* m, const perpi_xml_node* node
         }
         /* a leading + and a missing 0 are usual in these files */
         const size_t plus = s[0] == '+' ? 1 : 0;
-        good = n < most && perpi_number_parse(s + plus, length - plus, &x[n]);
+        good =
+            n < most && perpi_number_parse(s + plus, length - plus, &x[n]) && fabs(x[n]) <= LARGEST;
+        if (good && fabs(x[n]) < 1.0 / LARGEST / LARGEST) {
+            x[n] = 0.0;
+        }
         ++n;
         s += length;
     }

@@ -73,14 +73,26 @@ double perpi_mjcf_about(const perpi_mass* mass, vec3 at, vec3 axis)
 
 /* ---- meshes ------------------------------------------------------------------------------------- */
 
-/* Integrals over the solid inside the triangles, about a point near them. */
-static perpi_mass solid_mass(const perpi_mesh_data* mesh)
+/* The centre of the surface, by area. */
+static vec3 surface_center(const perpi_mesh_data* mesh)
 {
-    vec3 o = v3(0, 0, 0);
-    for (size_t i = 0; i < mesh->vertex_count; ++i) {
-        o = v3_add(o, v3_from(mesh->vertex + 3 * i));
+    vec3 sum = v3(0, 0, 0);
+    double area = 0.0;
+    for (size_t i = 0; i < mesh->triangle_count; ++i) {
+        vec3 p[3];
+        for (int k = 0; k < 3; ++k) {
+            p[k] = v3_from(mesh->vertex + 3 * (size_t)mesh->triangle[3 * i + (size_t)k]);
+        }
+        const double twice = v3_norm(v3_cross(v3_sub(p[1], p[0]), v3_sub(p[2], p[0])));
+        area += twice;
+        sum = v3_madd(sum, twice / 3.0, v3_add(p[0], v3_add(p[1], p[2])));
     }
-    o = v3_scale(1.0 / (double)mesh->vertex_count, o);
+    return area > 0.0 ? v3_scale(1.0 / area, sum) : v3_from(mesh->vertex);
+}
+
+/* Integrals over the tetrahedra from a point to the triangles; exact: with their signs, the solid inside. */
+static perpi_mass solid_mass(const perpi_mesh_data* mesh, vec3 o, bool exact)
+{
     double volume = 0.0, S[3][3] = {{0}};
     vec3 first = v3(0, 0, 0);
     for (size_t i = 0; i < mesh->triangle_count; ++i) {
@@ -89,7 +101,8 @@ static perpi_mass solid_mass(const perpi_mesh_data* mesh)
             v3_to(v3_sub(v3_from(mesh->vertex + 3 * (size_t)mesh->triangle[3 * i + (size_t)k]), o),
                   p[k]);
         }
-        const double d = v3_dot(v3_from(p[0]), v3_cross(v3_from(p[1]), v3_from(p[2])));
+        double d = v3_dot(v3_from(p[0]), v3_cross(v3_from(p[1]), v3_from(p[2])));
+        d = exact ? d : fabs(d);
         for (int a = 0; a < 3; ++a) {
             sum[a] = p[0][a] + p[1][a] + p[2][a];
         }
@@ -197,7 +210,15 @@ perp_status perpi_mjcf_load_mesh(perpi_mjcf* m, perpi_mjcf_mesh* mesh)
     }
     perpi_mesh_scale(&mesh->data, mesh->scale);
     if (mesh->data.triangle_count > 0) {
-        mesh->mass = solid_mass(&mesh->data);
+        const perpi_mass first = solid_mass(&mesh->data, surface_center(&mesh->data), mesh->exact);
+        mesh->mass = first;
+        if (!mesh->exact) { /* about the centre that came out, which stays */
+            mesh->mass = solid_mass(&mesh->data, first.center, false);
+            const mat3 shift =
+                point_inertia(mesh->mass.mass, v3_sub(mesh->mass.center, first.center));
+            mesh->mass.inertia = plus(mesh->mass.inertia, shift);
+            mesh->mass.center = first.center;
+        }
     }
     return make_hull(m, mesh);
 }

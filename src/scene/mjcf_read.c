@@ -31,12 +31,12 @@ static perp_status read_sequence(perpi_mjcf* m, const perpi_mjcf_element* e)
 static perp_status read_compiler(perpi_mjcf* m, const perpi_xml_node* node)
 {
     static const char* const read[] = {
-        "angle",        "eulerseq",          "meshdir",        "assetdir",  "autolimits",
-        "strippath",    "inertiafromgeom",   "balanceinertia", "boundmass", "boundinertia",
-        "settotalmass", "inertiagrouprange", "coordinate",     NULL};
-    static const char* const ignored[] = {
-        "texturedir",   "discardvisual",    "fusestatic", "usethread", "alignfree",
-        "saveinertial", "exactmeshinertia", "convexhull", "fitaabb",   NULL};
+        "angle",        "eulerseq",          "meshdir",        "assetdir",         "autolimits",
+        "strippath",    "inertiafromgeom",   "balanceinertia", "boundmass",        "boundinertia",
+        "settotalmass", "inertiagrouprange", "coordinate",     "exactmeshinertia", NULL};
+    static const char* const ignored[] = {"texturedir", "discardvisual", "fusestatic",
+                                          "usethread",  "alignfree",     "saveinertial",
+                                          "convexhull", "fitaabb",       NULL};
     const perpi_mjcf_element e = {.node = node, .kind = "compiler", .level = -1};
     PERPI_TRY(perpi_mjcf_check(m, node, read, NULL, ignored));
     const char* angle = perpi_mjcf_get(m, &e, "angle");
@@ -56,6 +56,9 @@ static perp_status read_compiler(perpi_mjcf* m, const perpi_xml_node* node)
     dir = perpi_mjcf_get(m, &e, "assetdir");
     m->assetdir = dir != NULL ? dir : m->assetdir;
     int flag = m->autolimits, balance = m->balance, strip = m->strippath, from = 2;
+    int exact = m->exact_meshes;
+    PERPI_TRY(perpi_mjcf_flag(m, &e, "exactmeshinertia", false, &exact));
+    m->exact_meshes = exact;
     PERPI_TRY(perpi_mjcf_flag(m, &e, "autolimits", false, &flag));
     PERPI_TRY(perpi_mjcf_flag(m, &e, "balanceinertia", false, &balance));
     PERPI_TRY(perpi_mjcf_flag(m, &e, "strippath", false, &strip));
@@ -175,6 +178,14 @@ static perp_status read_mesh(perpi_mjcf* m, const perpi_xml_node* node)
     PERPI_TRY(perpi_mjcf_append(m, &m->mesh, &m->meshes, sizeof *m->mesh));
     perpi_mjcf_mesh* mesh = &m->mesh[m->meshes.count - 1];
     mesh->node = node;
+    mesh->exact = m->exact_meshes;
+    const char* inertia = perpi_mjcf_get(m, &e, "inertia");
+    if (inertia != NULL && strcmp(inertia, "legacy") != 0) {
+        mesh->exact = true;
+        if (strcmp(inertia, "shell") == 0) {
+            return perpi_mjcf_fail(m, node, "<mesh> inertia: shell is not supported");
+        }
+    }
     mesh->scale[0] = mesh->scale[1] = mesh->scale[2] = 1.0;
     double refpos[3] = {0}, refquat[4] = {1, 0, 0, 0};
     PERPI_TRY(perpi_mjcf_numbers(m, &e, "scale", 3, 3, mesh->scale, NULL));
@@ -305,7 +316,7 @@ static perp_status read_size(perpi_mjcf* m, const perpi_mjcf_element* e, perpi_m
         geom->pose.x = v3_scale(0.5, v3_add(from, to));
         geom->pose.q = perpi_mjcf_from_z(along);
         geom->pose.R = q4_matrix(geom->pose.q);
-        if (!slim && given == 1) {
+        if (!slim) { /* the reference program reads the first number only */
             geom->size[1] = geom->size[0];
         }
         geom->size[needed - 1] = 0.5 * length;

@@ -471,14 +471,24 @@ static perp_status ignore_overlaps(perp_scene* s, perpi_notices* notices)
     return any ? perp_scene_rebuild(s) : PERP_OK;
 }
 
-/* urdf: NULL for JSON. depth: of includes. */
-static perp_status create_scene(perp_context* context, const char* text, size_t length,
-                                const char* origin, const perp_urdf_options* urdf, int32_t depth,
+/* The text of a scene. */
+typedef struct scene_text {
+    const char* text;
+    size_t length;
+    const char* origin;
+    const perp_urdf_options* urdf; /* NULL: it is JSON */
+    int32_t depth;                 /* of includes */
+} scene_text;
+
+static perp_status create_scene(perp_context* context, const scene_text* from,
                                 const perp_override* override, int32_t count, perp_scene** scene)
 {
+    const char* text = from->text;
+    const size_t length = from->length;
+    const perp_urdf_options* urdf = from->urdf;
     perp_scene* s = NULL;
-    PERPI_TRY(new_scene(context, origin != NULL ? origin : "scene", &s));
-    s->depth = depth;
+    PERPI_TRY(new_scene(context, from->origin != NULL ? from->origin : "scene", &s));
+    s->depth = from->depth;
     perpi_arena arena;
     perpi_arena_init(&arena, context);
     perpi_notices notices = {.arena = &arena};
@@ -512,7 +522,8 @@ perp_status perp_scene_parse(perp_context* context, const char* text, size_t len
                              const char* origin, const perp_override* override, int32_t count,
                              perp_scene** scene)
 {
-    return create_scene(context, text, length, origin, NULL, 0, override, count, scene);
+    return create_scene(context, &(scene_text){text, length, origin, NULL, 0}, override, count,
+                        scene);
 }
 
 perp_status perpi_scene_from_model(perp_context* context, const perp_model* model,
@@ -549,7 +560,8 @@ perp_status perp_scene_parse_urdf(perp_context* context, const char* text, size_
                                   const char* origin, const perp_urdf_options* options,
                                   const perp_override* override, int32_t count, perp_scene** scene)
 {
-    return create_scene(context, text, length, origin, options, 0, override, count, scene);
+    return create_scene(context, &(scene_text){text, length, origin, options, 0}, override, count,
+                        scene);
 }
 
 perp_status perp_scene_load_urdf(perp_context* context, const char* path,
@@ -580,9 +592,8 @@ static perp_status load_included(const perp_scene* scene, const char* path, perp
     size_t length = 0;
     PERPI_TRY(robot ? perpi_file_read(scene->context, path, PERPI_XML_SIZE_LIMIT, &text, &length)
                     : perpi_json_read_file(scene->context, path, &text, &length));
-    const perp_status status =
-        create_scene(scene->context, text, length, path, robot ? &options : NULL, scene->depth + 1,
-                     NULL, 0, made);
+    const scene_text from = {text, length, path, robot ? &options : NULL, scene->depth + 1};
+    const perp_status status = create_scene(scene->context, &from, NULL, 0, made);
     perpi_free(scene->context, text);
     return status;
 }

@@ -630,7 +630,8 @@ static perp_status add_notices(writer* w)
     }
     if (w->unread[0] != '\0') {
         PERPI_TRY(perpi_notice_add(
-            n, "meshes left out, since only .poly, .stl and .obj can be read: %s", w->unread));
+            n, "meshes left out, since only .poly, .stl, .obj and .dae can be read: %s",
+            w->unread));
     }
     if (w->missing[0] != '\0') {
         PERPI_TRY(perpi_notice_add(n, "meshes for drawing that were not found: %s", w->missing));

@@ -10,6 +10,8 @@
  */
 #include "shape/mesh_file.h"
 
+#include "shape/mesh_dae.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -598,9 +600,9 @@ static perp_status read_stl(reader* r, const char* text, size_t length)
 
 perp_status perpi_mesh_format_of(perp_context* context, const char* path, perpi_mesh_format* format)
 {
-    static const char* const ending[] = {".poly", ".stl", ".obj"};
+    static const char* const ending[] = {".poly", ".stl", ".obj", ".dae"};
     const size_t length = strlen(path);
-    for (int i = 0; i < 3; ++i) {
+    for (int i = 0; i < 4; ++i) {
         const size_t n = strlen(ending[i]);
         bool same = length > n;
         for (size_t k = 0; same && k < n; ++k) {
@@ -613,7 +615,7 @@ perp_status perpi_mesh_format_of(perp_context* context, const char* path, perpi_
         }
     }
     return perpi_fail(context, PERP_ERROR_INPUT,
-                      "%s: this kind of mesh cannot be read: .poly, .stl and .obj can", path);
+                      "%s: this kind of mesh cannot be read: .poly, .stl, .obj and .dae can", path);
 }
 
 perp_status perpi_mesh_parse(perp_context* context, const char* text, size_t length,
@@ -623,7 +625,9 @@ perp_status perpi_mesh_parse(perp_context* context, const char* text, size_t len
     reader r = {context, origin, text, text + length, 1, mesh};
     perp_status status = format == PERPI_MESH_POLY  ? read_poly(&r)
                          : format == PERPI_MESH_OBJ ? read_obj(&r)
-                                                    : read_stl(&r, text, length);
+                         : format == PERPI_MESH_DAE
+                             ? perpi_mesh_read_dae(context, text, length, origin, mesh)
+                             : read_stl(&r, text, length);
     if (status == PERP_OK && (mesh->vertex_count < 3 || mesh->triangle_count < 1)) {
         status = perpi_fail(context, PERP_ERROR_INPUT, "%s: line %ld: ends without a single face",
                             origin, r.line);

@@ -1,4 +1,4 @@
-/* src/shape/mesh_file.h - reading .poly, STL and OBJ. See docs/scene.md for what is read of each.
+/* src/shape/mesh_file.h - reading .poly, STL, OBJ and COLLADA. See docs/scene.md for what is read of each.
  *
  * Numbers in text are read to the nearest double; a binary STL holds floats, which are exact as
  * doubles. Messages name file and line (binary: the triangle).
@@ -24,6 +24,7 @@ typedef enum perpi_mesh_format {
     PERPI_MESH_POLY,
     PERPI_MESH_STL, /* text or binary, decided by the length */
     PERPI_MESH_OBJ,
+    PERPI_MESH_DAE, /* COLLADA: mesh_dae.h */
 } perpi_mesh_format;
 
 /* By the ending of the name, in either case. PERP_ERROR_INPUT: none of these. */

@@ -15,6 +15,7 @@
 #include "sim/gradient_quantity.h"
 #include "sim/gradient_run.h"
 #include "sim/measure.h"
+#include "sim/measure_timed.h"
 #include "sim/tape.h"
 #include "step/linear_step.h"
 
@@ -81,8 +82,8 @@ perp_status perpi_gradient_check(perp_sim* sim, int32_t measure)
         }
     }
     const perp_measure_def* def = &sim->asked.measure[measure];
-    if (def->kind == PERP_MEASURE_SUM || def->every > 0.0 || def->over > 0.0) {
-        return refuse(sim, "sums at intervals and measures over windows have no derivative");
+    if (def->over > 0.0 || (def->every > 0.0 && def->kind != PERP_MEASURE_SUM)) {
+        return refuse(sim, "measures over windows have no derivative");
     }
     int32_t count;
     const perp_quantity* quantity = perpi_measures_quantities(sim, &count);
@@ -181,8 +182,8 @@ static void free_run(perpi_gradient_work* g)
 {
     perpi_tape_free(&g->tape);
     perpi_linear_step_destroy(g->linear);
-    void* const owned[] = {g->light_room, g->room,     g->time,       g->parameter,
-                           g->joint,      g->snapshot, g->snapshot_at};
+    void* const owned[] = {g->before,    g->light_room, g->room,     g->time,
+                           g->parameter, g->joint,      g->snapshot, g->snapshot_at};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(g->context, owned[i]);
     }
@@ -202,6 +203,11 @@ static perp_status take_snapshot(perpi_gradient_work* g)
                             2 * ((size_t)g->kept + 1), sizeof *g->snapshot_at);
     }
     if (status == PERP_OK) {
+        status = perpi_grow(g->context, &g->before, &g->before_capacity,
+                            (size_t)(g->kept + 1) * (size_t)g->tape.q_size, sizeof *g->before);
+    }
+    if (status == PERP_OK) {
+        memcpy(g->before + g->kept * g->tape.q_size, g->q, (size_t)g->tape.q_size * sizeof *g->q);
         g->snapshot_at[2 * g->kept] = g->snapshot_used;
         g->snapshot_at[2 * g->kept + 1] = size;
         g->kept += 1;
@@ -250,6 +256,7 @@ static perp_status run_forward(perpi_gradient_work* g, double* value)
         status = all ? perpi_tape_push(&g->tape, sim) : take_snapshot(g);
     }
     while (status == PERP_OK && !perp_sim_finished(sim)) {
+        memcpy(g->q, sim->state.q, (size_t)sim->work.q_size * sizeof *g->q);
         status = perp_sim_step(sim);
         if (status == PERP_OK) {
             status = note_state(g, value);
@@ -278,6 +285,13 @@ static double weight_of(const perpi_gradient_work* g, int64_t k)
     case PERP_MEASURE_MEAN:
         return span > 0.0 ? 0.5 * (left + right) / span : (k == last ? 1.0 : 0.0);
     case PERP_MEASURE_INTEGRAL: return 0.5 * (left + right);
+    case PERP_MEASURE_SUM: {
+        const double every = g->sim->asked.measure[g->in->measure].every;
+        const double begin = g->time[0];
+        return k == 0 ? 0.0
+                      : perpi_timed_passed(g->time[k] - begin, every) -
+                            perpi_timed_passed(g->time[k - 1] - begin, every);
+    }
     case PERP_MEASURE_FIRST_TIME:
         return g->crossing > 0 && (k == g->crossing || k == g->crossing - 1) ? 1.0 : 0.0;
     default: return k == last ? 1.0 : 0.0;
@@ -439,6 +453,7 @@ double perpi_gradient_sample_time(perpi_gradient_work* g, int64_t k, const size_
 perpi_taken_step perpi_gradient_step(perpi_gradient_work* g, size_t from, size_t frame)
 {
     const perpi_tape* t = &g->tape;
+    const double* before = from > 0 ? perpi_tape_q(t, from - 1) : g->q_before;
     for (int32_t i = 0; i < t->joint_count; ++i) {
         const perp_joint_record* start = &perpi_tape_joint(t, from)[i];
         const perp_joint_record* end = &perpi_tape_joint(t, frame)[i];
@@ -465,9 +480,10 @@ perpi_taken_step perpi_gradient_step(perpi_gradient_work* g, size_t from, size_t
                               .q_end = perpi_tape_q(t, frame),
                               .v_end = perpi_tape_v(t, frame),
                               .carries = g->sim->v_solved != NULL,
-                              .q_before = from > 0 ? perpi_tape_q(t, from - 1) : NULL,
-                              .contact_before = from > 0 ? perpi_tape_contact(t, from) : NULL,
-                              .contact_before_count = from > 0 ? t->frame[from].contact_count : 0,
+                              .q_before = before,
+                              .contact_before = before != NULL ? perpi_tape_contact(t, from) : NULL,
+                              .contact_before_count =
+                                  before != NULL ? t->frame[from].contact_count : 0,
                               .h_before = t->frame[from].h};
 }
 
@@ -582,20 +598,18 @@ static perp_status step_back(perpi_gradient_work* g, size_t frame)
     return status;
 }
 
-/* The segment of states from first on, into the tape; with the one before it, if there is one. */
+/* The states of a segment, and one more, into the tape. */
 static perp_status load_segment(perpi_gradient_work* g, int64_t segment)
 {
-    const int64_t from = segment > 0 ? segment - 1 : 0;
-    const size_t at = g->snapshot_at[2 * from];
-    perp_status status = perp_sim_restore(g->sim, g->snapshot + at, g->snapshot_at[2 * from + 1]);
+    const size_t at = g->snapshot_at[2 * segment];
+    const int64_t first = segment * g->stride, after = first + g->stride + 1;
+    const int64_t end = after < g->count - 1 ? after : g->count - 1;
+    perp_status status =
+        perp_sim_restore(g->sim, g->snapshot + at, g->snapshot_at[2 * segment + 1]);
     g->tape.count = g->tape.contact_used = 0;
-    const int64_t begin = segment * g->stride - (segment > 0 ? 1 : 0);
-    const int64_t end =
-        (segment + 1) * g->stride < g->count - 1 ? (segment + 1) * g->stride : g->count - 1;
-    for (int64_t k = from * g->stride; status == PERP_OK; ++k) {
-        if (k >= begin) {
-            status = perpi_tape_push(&g->tape, g->sim);
-        }
+    g->q_before = segment > 0 ? g->before + segment * g->tape.q_size : NULL;
+    for (int64_t k = first; status == PERP_OK; ++k) {
+        status = perpi_tape_push(&g->tape, g->sim);
         if (k == end || status != PERP_OK) {
             break;
         }
@@ -609,14 +623,14 @@ static perp_status run_back(perpi_gradient_work* g)
     const int64_t last = g->count - 1;
     const bool all = !g->in->checkpoints;
     perp_status status = PERP_OK;
-    int64_t loaded = all ? 0 : -1; /* state at the begin of the tape */
+    int64_t loaded = 0; /* state at the begin of the tape */
     memset(g->y, 0, (size_t)g->size.total * sizeof *g->y);
     for (int64_t k = last; status == PERP_OK && k >= 0; --k) {
-        /* state k, the one before it, and for rolling contacts one more must be on the tape */
-        if (!all && (k == last || (k - 1 < loaded + (loaded > 0 ? 1 : 0) && loaded > 0))) {
+        if (!all &&
+            (k == last || (k == loaded && k > 0))) { /* the state before it is needed, too */
             const int64_t segment = k > 0 ? (k - 1) / g->stride : 0;
             status = load_segment(g, segment);
-            loaded = segment * g->stride - (segment > 0 ? 1 : 0);
+            loaded = segment * g->stride;
         }
         if (status != PERP_OK) {
             break;

@@ -39,6 +39,9 @@ typedef struct perpi_gradient_work {
     size_t* snapshot_at; /* of each: where it begins, its size */
     size_t snapshot_at_capacity;
     int64_t stride, kept;
+    double* before; /* per snapshot: the poses of the state before it */
+    size_t before_capacity;
+    const double* q_before; /* of the state before the first on the tape; NULL: none */
 } perpi_gradient_work;
 
 /* y += what the sample of state k, at `frame` of the tape, adds to the derivatives by that state. crossing: the frames

@@ -29,16 +29,49 @@ static perp_status freeze_contacts(perpi_linear_step* l)
     return status;
 }
 
-/* The slip of a rolling contact in another model: it depends on the contact of the step before, too. */
-static perp_status vary_rolling(perpi_linear_step* l, const perp_model* model, bool geometry,
-                                perpi_rolling_case rolling, perp_contact* c)
+/* The drift of a rolling contact with both geometries moved by a part of their difference from the step's own. */
+static void moved_drift(const perpi_linear_step* l, const perp_model* model,
+                        const perp_contact* const own[2], const perp_contact* const other[2],
+                        perpi_rolling_case rolling, double part, double drift[2])
 {
-    const perp_contact* own = perpi_rolling_before(&l->solved, c);
-    perp_contact before = *own;
+    perp_contact c[2] = {*own[0], *own[1]};
+    for (int i = 0; i < 2; ++i) {
+        c[i].gap += part * (other[i]->gap - own[i]->gap);
+        for (int k = 0; k < 3; ++k) {
+            c[i].point[k] += part * (other[i]->point[k] - own[i]->point[k]);
+            c[i].normal[k] += part * (other[i]->normal[k] - own[i]->normal[k]);
+            c[i].tangent[k] += part * (other[i]->tangent[k] - own[i]->tangent[k]);
+        }
+    }
+    perpi_rolling_drift(&(perpi_rolling_input){.model = model,
+                                               .pose = l->f->pose,
+                                               .v = l->step.in.v,
+                                               .h = l->step.in.h,
+                                               .h_before = l->step.h_before,
+                                               .contact = &c[0],
+                                               .before = &c[1]},
+                        rolling, drift);
+}
+
+/* The slip of a rolling contact in another model: it depends on the contact of the step before, too. It is a small
+ * difference of large speeds, and the rule is linear only over changes that are small against it; so its derivative along the
+ * change of the geometry is taken. own: the contact of the step. */
+static perp_status vary_rolling(perpi_linear_step* l, const perp_model* model, bool geometry,
+                                perpi_rolling_case rolling, const perp_contact* own,
+                                perp_contact* c)
+{
+    static const double PART = 1e-5;
+    const perp_contact* own_before = perpi_rolling_before(&l->solved, own);
+    perp_contact before = *own_before;
+    const perp_contact* const pair[2] = {own, own_before};
+    const perp_contact* const other[2] = {c, &before};
+    double here[2], up[2], down[2];
+    moved_drift(l, model, pair, pair, rolling, 0.0, here);
     if (geometry) {
         perpi_frozen_contact frozen;
         perpi_contact_geometry g;
-        perp_status status = perpi_contact_freeze(l->step.in.model, l->pose_before, own, &frozen);
+        perp_status status =
+            perpi_contact_freeze(l->step.in.model, l->pose_before, own_before, &frozen);
         if (status == PERP_OK) {
             status = perpi_frozen_at(model, l->pose_before, &frozen, &g);
         }
@@ -48,18 +81,14 @@ static perp_status vary_rolling(perpi_linear_step* l, const perp_model* model, b
         before.gap = g.gap;
         v3_to(g.point_a, before.point);
         v3_to(g.normal, before.normal);
+        moved_drift(l, l->step.in.model, pair, other, rolling, PART, up);
+        moved_drift(l, l->step.in.model, pair, other, rolling, -PART, down);
+        for (int k = 0; k < 2; ++k) {
+            here[k] += (up[k] - down[k]) / (2.0 * PART);
+        }
     }
-    double drift[2];
-    perpi_rolling_drift(&(perpi_rolling_input){.model = model,
-                                               .pose = l->f->pose,
-                                               .v = l->step.in.v,
-                                               .h = l->step.in.h,
-                                               .h_before = l->step.h_before,
-                                               .contact = c,
-                                               .before = &before},
-                        rolling, drift);
-    c->drift[1] = drift[0];
-    c->drift[2] = l->step.in.model->dimension == 3 ? drift[1] : 0.0;
+    c->drift[1] = here[0];
+    c->drift[2] = l->step.in.model->dimension == 3 ? here[1] : 0.0;
     return PERP_OK;
 }
 
@@ -93,7 +122,7 @@ static perp_status vary_contact(perpi_linear_step* l, const perp_model* model, b
         c->drift[0] = 0.0;
     }
     if (l->d[l->d_of[i]].rolling != PERPI_ROLLING_NONE) {
-        return vary_rolling(l, model, geometry, l->d[l->d_of[i]].rolling, c);
+        return vary_rolling(l, model, geometry, l->d[l->d_of[i]].rolling, &in->contact[i], c);
     }
     if (perpi_contact_driven(model, c)) {
         const vec3 t = v3_from(c->tangent), o = v3_cross(v3_from(c->normal), t);

@@ -1,6 +1,7 @@
 """MJCF models: mass matrix, centre of mass and gravity efforts against an independent reader of the file; laws;
 what is refused names file and line."""
 import glob
+import json
 import math
 import os
 import sys
@@ -110,7 +111,7 @@ class Reader:
             x, along = (e[:3] + e[3:]) / 2, e[:3] - e[3:]
             R = z_matrix(along)
             half = np.linalg.norm(along) / 2
-            size = np.append(size[:1], half) if kind in ("capsule", "cylinder") else np.append(size, half)
+            size = np.append(size[:1], half) if kind in ("capsule", "cylinder") else np.append([size[0]] * 2, half)
         if kind == "sphere":
             V, I = 4 / 3 * math.pi * size[0] ** 3, np.full(3, 0.4 * size[0] ** 2)
         elif kind == "box":
@@ -277,6 +278,37 @@ def the_gripper_closes_its_loops():
     if os.path.exists(gripper):
         done = perp("run", gripper, "--duration", "0.5", "--json").json
         assert done["joint_error"]["max"] < 1e-4, done["joint_error"]
+
+
+@test
+def a_collada_mesh_has_the_volume_and_the_place_that_its_nodes_give_it():
+    scene = {"bodies": [{"name": "b", "density": 1000, "shapes": [
+        {"type": "mesh", "file": os.path.join(HERE, "mjcf/box.dae")}]}]}
+    with open("dae.json", "w") as f:
+        json.dump(scene, f)
+    body = perp("check", "dae.json", "--json").json["bodies"][0]
+    # 2 x 4 x 6 cm, stretched by 2 along z, moved by 5, turned and moved by 10; then y becomes z, z becomes -y
+    assert abs(body["mass"] - 1000 * 0.02 * 0.04 * 0.12) < 1e-12, body["mass"]
+    centre = np.array([10 - 2, 1, 2 * (3 + 5)]) * 0.01
+    expected = [centre[0], -centre[2], centre[1]]
+    assert np.max(np.abs(np.array(body["position"]) - expected)) < 1e-12, (body["position"], expected)
+
+
+@test
+def a_collada_mesh_that_is_wrong_is_refused_with_its_line():
+    good = open(os.path.join(HERE, "mjcf/box.dae")).read()
+    for old, new, says in (("<p>0 4 7", "<p>0 4 9", "line 23: there is no such vertex"),
+                           ("2 4 6  0 4 6", "2 4 x  0 4 6", "line 10: must be a number"),
+                           ("#box", "#nothing", "there is nothing with this id"),
+                           ("<vcount>4 4 4 4", "<vcount>4 4 4 9", "fewer corners"),
+                           ("</COLLADA>", "", "this is not XML")):
+        assert old in good
+        with open("bad.dae", "w") as f:
+            f.write(good.replace(old, new))
+        with open("dae.json", "w") as f:
+            json.dump({"bodies": [{"name": "b", "density": 1, "shapes": [{"type": "mesh", "file": "bad.dae"}]}]}, f)
+        done = perp("check", "dae.json", status=2)
+        assert says in done.err, (says, done.err)
 
 
 main("mjcf")

@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size)
         return 0;
     }
     perpi_mesh_data mesh;
-    const perpi_mesh_format format = (perpi_mesh_format)(data[0] % 3);
+    const perpi_mesh_format format = (perpi_mesh_format)(data[0] % 4);
     if (perpi_mesh_parse(context, (const char*)data + 1, size - 1, "fuzz", format, &mesh) ==
         PERP_OK) {
         perp_shape_def def = perp_shape_def_default(PERP_SHAPE_MESH);

@@ -1,6 +1,6 @@
-/* tests/fuzz/urdf_fuzz.c - libFuzzer entry for robots.
+/* tests/fuzz/urdf_fuzz.c - libFuzzer entry for robots: URDF, and MJCF where the root is <mujoco>.
  *
- *     tests/fuzz/urdf_fuzz -max_len=8192 CORPUS tests/cli/urdf/good tests/cli/urdf/bad
+ *     tests/fuzz/urdf_fuzz -max_len=8192 CORPUS tests/cli/urdf/good tests/cli/urdf/bad tests/cli/mjcf/good tests/cli/mjcf/bad
  * What is read must be a scene that survives its own text; what is refused must say in which line,
  * unless the scene reader itself refuses it (two bodies of one name after a rename, say).
  */

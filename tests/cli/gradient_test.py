@@ -1,0 +1,51 @@
+"""`perp gradient`: text, JSON, the check by differences, and what it refuses."""
+from _cli import main, perp, test, write_scene
+
+FLOOR = {"name": "floor", "type": "static", "shapes": [{"type": "plane", "normal": [0, 0, 1]}]}
+
+
+def throw(**changes):
+    """A ball that flies, lands and slides."""
+    return write_scene(
+        step=0.01, duration=0.5, tolerance=1e-12, gravity=[0, 0, -10], friction={"default": "mu"},
+        parameters={"mu": 0.2, "speed": 2.0}, forces=[],
+        bodies=[FLOOR, {"name": "ball", "mass": 1, "position": [0, 0, 0.3], "velocity": ["speed", 0, 0],
+                        "shapes": [{"type": "sphere", "radius": 0.1}]}],
+        measures={"x": "ball.position.x"}, **changes)
+
+
+@test
+def gradient_prints_derivatives_and_their_check():
+    scene = throw()
+    answer = perp("gradient", scene, "--of", "x", "--by", "speed,mu", "--check", "--json").json
+    assert answer["status"] == "ok" and list(answer["gradient"]) == ["speed", "mu"], answer
+    assert answer["flagged"]["steps"] == 0 and answer["flagged"]["of"] == 50, answer
+    for name, check in answer["check"].items():
+        assert check["disagreement"] < 1e-6, (name, check)
+    text = perp("gradient", scene, "--of", "x", "--by", "speed,mu").out
+    assert "no step of 50 is flagged" in text and "speed" in text, text
+
+
+@test
+def forward_adjoint_and_pointers_agree():
+    scene = throw()
+    names = "speed,/bodies/1/mass,/bodies/1/shapes/0/radius"
+    adjoint = perp("gradient", scene, "--of", "x", "--by", names, "--json").json["gradient"]
+    forward = perp("gradient", scene, "--of", "x", "--by", names, "--forward", "--json").json["gradient"]
+    for name, value in adjoint.items():
+        assert abs(value - forward[name]) <= 1e-10, (name, value, forward)
+
+
+@test
+def gradient_names_what_it_refuses():
+    scene = throw()
+    assert "--of MEASURE" in perp("gradient", scene, status=2).err
+    assert "no measure 'y'" in perp("gradient", scene, "--of", "y", "--by", "mu", status=2).err
+    assert "nu" in perp("gradient", scene, "--of", "x", "--by", "nu", status=2).err
+    assert "not both" in perp("gradient", scene, "--of", "x", "--by", "mu", "--forward", "--adjoint", status=2).err
+    other = throw(stepper="implicit")
+    answer = perp("gradient", other, "--of", "x", "--by", "mu", "--json", status=2)
+    assert answer.json["status"] == "bad-input" and "implicit" in answer.json["message"], answer.json
+
+
+main("gradient")
