@@ -5,9 +5,9 @@
  * public report, github.com/google-deepmind/mujoco/issues/3328, measured 50 to 155 micrometres per second for
  * this grasp with two pads in a simulator with regularised friction (elliptic cone, impratio 10).
  *
- * A capsule that lies on its side between two pads touches each along a line: how the normal force is shared between the
- * ends of the line does not follow from the laws, and if one end had all of it the capsule would swing about
- * that end. At 1e-12 `newton-bodies` is asked for, which shares it evenly; `auto` may choose the other solution.
+ * A capsule that lies on its side between two pads touches each along a line. At 1e-12 `newton-bodies` is asked
+ * for, because with `auto` the capsule swung about one end of the line; docs/limits.md says what is known of
+ * this, and of fingers that a gear couples.
  */
 #include <math.h>
 #include <string.h>

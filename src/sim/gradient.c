@@ -15,6 +15,7 @@
 #include "sim/gradient_quantity.h"
 #include "sim/gradient_run.h"
 #include "sim/measure.h"
+#include "sim/measure_timed.h"
 #include "sim/tape.h"
 #include "step/linear_step.h"
 
@@ -81,8 +82,8 @@ perp_status perpi_gradient_check(perp_sim* sim, int32_t measure)
         }
     }
     const perp_measure_def* def = &sim->asked.measure[measure];
-    if (def->kind == PERP_MEASURE_SUM || def->every > 0.0 || def->over > 0.0) {
-        return refuse(sim, "sums at intervals and measures over windows have no derivative");
+    if (def->over > 0.0 || (def->every > 0.0 && def->kind != PERP_MEASURE_SUM)) {
+        return refuse(sim, "measures over windows have no derivative");
     }
     int32_t count;
     const perp_quantity* quantity = perpi_measures_quantities(sim, &count);
@@ -284,6 +285,13 @@ static double weight_of(const perpi_gradient_work* g, int64_t k)
     case PERP_MEASURE_MEAN:
         return span > 0.0 ? 0.5 * (left + right) / span : (k == last ? 1.0 : 0.0);
     case PERP_MEASURE_INTEGRAL: return 0.5 * (left + right);
+    case PERP_MEASURE_SUM: {
+        const double every = g->sim->asked.measure[g->in->measure].every;
+        const double begin = g->time[0];
+        return k == 0 ? 0.0
+                      : perpi_timed_passed(g->time[k] - begin, every) -
+                            perpi_timed_passed(g->time[k - 1] - begin, every);
+    }
     case PERP_MEASURE_FIRST_TIME:
         return g->crossing > 0 && (k == g->crossing || k == g->crossing - 1) ? 1.0 : 0.0;
     default: return k == last ? 1.0 : 0.0;

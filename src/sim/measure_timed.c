@@ -45,6 +45,11 @@ static double times_passed(double elapsed, double every)
     return floor(elapsed / every + REACHED);
 }
 
+double perpi_timed_passed(double elapsed, double every)
+{
+    return times_passed(elapsed, every);
+}
+
 bool perpi_timed_sum_due(const perpi_timed* timed, const perp_measure_def* def, double elapsed)
 {
     return times_passed(elapsed, def->every) > timed->next;

@@ -36,6 +36,8 @@ static inline bool perpi_timed_has(const perp_measure_def* def)
 }
 /* `every` and `over` of a definition. */
 PERP_NODISCARD perp_status perpi_timed_check(perp_context* context, const perp_measure_def* def);
+/* How many of the times k every have come; elapsed: since the measures began. */
+double perpi_timed_passed(double elapsed, double every);
 /* Whether there is a value (now, or since an earlier sample it stays as it is); *value is set if it changes. */
 /* Whether a time of the sum has come. elapsed: since the measures began. */
 bool perpi_timed_sum_due(const perpi_timed* timed, const perp_measure_def* def, double elapsed);

@@ -226,7 +226,8 @@ static double disagreement(const char* text, asked a)
     " 'force': ['f*sin(3*t)', 0, 0]}, {'type': 'spring', 'a': 'b', 'b': 'c', 'stiffness': 'k',"    \
     " 'damping': 0.2, 'rest': 1}], 'measures': {'m': 'b.position.x + b.angular_velocity.x +"       \
     " 3*a*b.orientation.y', 'top': {'max': 'b.position.z + a*t'}, 'work':"                         \
-    " {'integral': 'b.velocity.x^2'}, 'mean': {'mean': 'energy.kinetic'}, 'when':"                 \
+    " {'integral': 'b.velocity.x^2'}, 'mean': {'mean': 'energy.kinetic'}, 'sum': {'sum': "         \
+    "'(b.position.x - t)^2', 'every': 0.1}, 'when':"                                               \
     " {'first_time': 'b.position.z < 0.3'}}}"
 
 TEST(balls_that_meet_slide_and_roll_agree_with_differences)
@@ -234,8 +235,8 @@ TEST(balls_that_meet_slide_and_roll_agree_with_differences)
     char text[4096];
     (void)snprintf(text, sizeof text, BALLS, "");
     const asked all = {.by = {"mu", "r", "v", "m", "f", "k", "a"}};
-    const char* const measures[] = {"top", "mean", "when"};
-    for (int i = 0; i < 3; ++i) {
+    const char* const measures[] = {"top", "mean", "sum", "when"};
+    for (int i = 0; i < 4; ++i) {
         asked a = all;
         a.of = measures[i];
         CHECK_AT_MOST(disagreement(text, a), 1e-6);

@@ -283,7 +283,8 @@ TEST(bad_parameters_measures_and_stops_are_refused_with_their_place)
                   "/step: must be a number, got a string: '1/a' is inf");
     CHECK_REFUSED(SCENE("\"measures\": []"), "/measures: must be an object");
     CHECK_REFUSED(SCENE("\"measures\": {\"x\": 3}"), "/measures/x: must be an expression");
-    CHECK_REFUSED(SCENE("\"measures\": {\"x\": {}}"), "/measures/x: must be an expression");
+    CHECK_REFUSED(SCENE("\"measures\": {\"x\": {}}"), "/measures/x: must have one of",
+                  "got 0 of them");
     CHECK_REFUSED(SCENE("\"measures\": {\"x\": {\"maximum\": \"1\"}}"),
                   "/measures/x: unknown key 'maximum'");
     CHECK_REFUSED(SCENE("\"measures\": {\"x\": {\"max\": \"b.mass\"}}"),
