@@ -126,7 +126,8 @@ static void print_half_step(const perp_design_report* r)
     }
     const double change = r->half_value - r->best_value, size = fabs(r->best_value);
     printf("  half the step  objective %.8g, change %+.3g", r->half_value, change);
-    if (size > 0.0) {
+    if (fabs(change) <= 10.0 * size &&
+        size > 0.0) { /* of a minimum near 0 a percentage says nothing */
         printf(" (%+.2g %%)", 100.0 * change / size);
     }
     if (r->half_violation > 0.0) {
