@@ -348,8 +348,9 @@ typedef struct perp_design_report {
     double half_value; /* NaN: it has none then */
     double half_violation;
     int32_t jobs;
-    double seconds;    /* wall time so far */
-    char message[400]; /* of the first run without a value; of a method that gave up */
+    double seconds;          /* wall time so far */
+    char message[400];       /* of the first run without a value; of a method that gave up */
+    int32_t best_constraint; /* the constraint that the best violates most; -1: it violates none */
 } perp_design_report;
 
 typedef struct perp_design_def {
