@@ -136,6 +136,20 @@ static void print_half_step(const perp_design_report* r)
     printf("\n");
 }
 
+/* What the steps of a search by gradients were like. */
+static void print_gradient(const perp_design_info* info, const perp_design_report* r)
+{
+    if (info->method != PERP_DESIGN_GRADIENT) {
+        return;
+    }
+    printf("\n  gradients      %lld steps, %lld of them with flagged gradients",
+           (long long)r->gradient_steps, (long long)r->flagged_steps);
+    if (r->handed_over > 0) {
+        printf("\n  cma-es         from evaluation %lld: ", (long long)r->handed_over + 1);
+        cli_put(r->handed_over_reason);
+    }
+}
+
 static void print_report(const perp_study* study, const perp_design_report* r, const char* out,
                          const char* scene)
 {
@@ -157,6 +171,7 @@ static void print_report(const perp_study* study, const perp_design_report* r, c
         printf(", %d constraint%s by an augmented Lagrangian", (int)info.constraint_count,
                info.constraint_count == 1 ? "" : "s");
     }
+    print_gradient(&info, r);
     if (isnan(r->start_value)) {
         printf("\n  start          has no value");
     } else {
@@ -230,6 +245,15 @@ static json_t* report_json(const perp_study* study, const perp_design_report* r,
     json_object_set_new(object, "half_step_change",
                         cli_number(r->half_step ? r->half_value - r->best_value : NAN));
     json_object_set_new(object, "message", cli_text(r->message));
+    if (info.method == PERP_DESIGN_GRADIENT) {
+        json_t* gradient = json_object();
+        json_object_set_new(gradient, "steps", json_integer(r->gradient_steps));
+        json_object_set_new(gradient, "flagged", json_integer(r->flagged_steps));
+        json_object_set_new(gradient, "handed_over",
+                            r->handed_over > 0 ? json_integer(r->handed_over) : json_null());
+        json_object_set_new(gradient, "reason", cli_text(r->handed_over_reason));
+        json_object_set_new(object, "gradient", gradient);
+    }
     json_object_set_new(object, "jobs", json_integer(r->jobs));
     json_object_set_new(object, "wall_seconds", cli_number(r->seconds));
     json_object_set_new(object, "database", cli_text(out));

@@ -216,6 +216,14 @@ static void put_head(FILE* file, const perp_study* study, const perp_design_repo
     put_value(file, r->start_value);
     fprintf(file, ",\"best\":");
     put_value(file, r->best > 0 ? r->best_value : NAN);
+    if (info.method == PERP_DESIGN_GRADIENT) {
+        fprintf(file, ",\"gradient\":{\"steps\":%lld,\"flagged\":%lld,\"handed_over\":%lld,",
+                (long long)r->gradient_steps, (long long)r->flagged_steps,
+                (long long)r->handed_over);
+        fprintf(file, "\"reason\":");
+        put_text(file, r->handed_over_reason);
+        (void)fputc('}', file);
+    }
     fprintf(file, ",\"half_step\":");
     put_value(file, r->half_step ? r->half_value : NAN);
     fprintf(file, ",\"constraints\":[");

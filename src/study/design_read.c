@@ -245,11 +245,6 @@ static perp_status read_choices(perpi_reader* r, perp_study* s)
     d->asked = (perp_design_method)method;
     d->starts = (int32_t)starts;
     d->population = (int32_t)population;
-    if (d->asked == PERP_DESIGN_GRADIENT) {
-        return perpi_reader_fail_key(r, "method", PERP_ERROR_UNSUPPORTED,
-                                     "gradient is not built yet: use nelder-mead, bobyqa, sbplx, "
-                                     "cma-es or auto");
-    }
     return PERP_OK;
 }
 
@@ -409,7 +404,8 @@ static perp_design_method choose_method(const perp_study* s)
 static perp_status check_method(perpi_reader* r, const perpi_design* d)
 {
     const int32_t least = range[d->method].least, most = range[d->method].most;
-    if (d->method != PERP_DESIGN_CMA_ES && !perpi_nlopt_available()) {
+    const bool own = d->method == PERP_DESIGN_CMA_ES || d->method == PERP_DESIGN_GRADIENT;
+    if (!own && !perpi_nlopt_available()) {
         return perpi_reader_fail_key(
             r, "method", PERP_ERROR_UNSUPPORTED,
             "%s is a method of NLopt, which this perp was built without: install libnlopt-dev and "
@@ -424,7 +420,7 @@ static perp_status check_method(perpi_reader* r, const perpi_design* d)
             : d->unknown_count <= 100 ? "sbplx or cma-es"
                                       : "cma-es");
     }
-    if (d->population > 0 && d->method != PERP_DESIGN_CMA_ES) {
+    if (d->population > 0 && !own) {
         return perpi_reader_fail_key(r, "population", PERP_ERROR_INPUT,
                                      "is a setting of cma-es, but the method is %s",
                                      methods[d->method]);

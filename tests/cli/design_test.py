@@ -529,7 +529,6 @@ def bad_designs_are_refused_before_anything_is_written():
         ({"minimise": ""}, "/minimise"),
         ({"subject_to": ["a == 1"]}, "/subject_to/0: must be one comparison by <= or >="),
         ({"subject_to": ["a <= 1", "zz >= 0"]}, "/subject_to/1: expression 'zz >= 0': no measure"),
-        ({"method": "gradient"}, "/method: gradient is not built yet"),
         ({"method": "neldermead"}, "did you mean 'nelder-mead'?"),
         ({"method": "bobyqa", "unknown": unknowns(a=1)}, "/method: bobyqa takes 2 to 100 unknowns, got 1"),
         ({"method": "nelder-mead", "unknown": many}, "/method: nelder-mead takes 1 to 20 unknowns, got 30: use sbplx"),
