@@ -33,6 +33,7 @@ typedef struct perpi_reader {
     perp_model* model;
     perpi_parameters* parameters; /* of the scene, that numbers may be expressions of */
     perpi_arena arena; /* the data that a def points to, until the model has copied them */
+    struct perpi_notices* notices; /* of what is changed while reading; NULL: not said */
     char path[512];
     size_t path_length;
 } perpi_reader;
