@@ -272,6 +272,9 @@ static perp_status retire(perp_scene* scene, json_t* value)
 /* Whether the scene names files of meshes or tables. */
 static bool has_files(const json_t* root)
 {
+    if (perpi_has_trajectories(root)) {
+        return true;
+    }
     const json_t* bodies = json_object_get(root, "bodies");
     for (size_t i = 0; i < json_array_size(bodies); ++i) {
         const json_t* body = json_array_get(bodies, i);
@@ -367,6 +370,9 @@ static perp_status embed_files(perp_scene* scene, perpi_notices* notices)
         return perpi_fail(context, PERP_ERROR_MEMORY, "%s: out of memory", scene->origin);
     }
     perp_status status = perpi_inline_tables(context, scene->origin, root);
+    if (status == PERP_OK) {
+        status = perpi_inline_trajectories(context, scene->origin, root);
+    }
     perpi_parameters parameters = {0};
     perpi_reader r = {
         .context = context, .origin = scene->origin, .dimension = 3, .notices = notices};
