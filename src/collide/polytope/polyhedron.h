@@ -142,6 +142,8 @@ perpi_facet perpi_meeting_deepest(const perpi_meeting* m);
 bool perpi_meeting_parted(perpi_meeting* m);
 /* Fills facet[]. With `all_vertices` also by vertices over faces that are never a facet. */
 void perpi_meeting_collect(perpi_meeting* m, bool all_vertices);
+/* The same for many near features: src/collide/polytope/polyhedron_trees.c. */
+void perpi_meeting_descend(perpi_meeting* m, bool all_vertices);
 
 /* ---- fast rotations: src/collide/polytope/polyhedron_round.c ---------------------------------------------------- */
 
