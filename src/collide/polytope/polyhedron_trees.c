@@ -25,10 +25,12 @@
 
 enum {
     LEAF_FACES = 4, /* capacities of a leaf; one with more features is tested without lists */
-    LEAF_EDGES = 24,
-    LEAF_VERTICES = 12,
-    LEAF_FAN = 6, /* edges of a vertex that are tested; the others only by polyhedron_near.c */
-    LEAF_POSES = 1 + PERPI_SPINS,
+    LEAF_EDGES = 12,
+    LEAF_VERTICES = 6,
+    LEAF_FAN = 4, /* edges of a vertex that are tested; the others only by polyhedron_near.c */
+    LEAF_POSES = 4,
+    LEAVES_KEPT = 128, /* of a body, by their nodes: powers of two */
+    LEAVES_OWN = 4,
 };
 
 typedef struct leaf_edge {
@@ -55,11 +57,22 @@ typedef struct leaf {
     box near[LEAF_FACES]; /* of the faces, wider by `near` */
     box b[LEAF_FACES];
     vec3 n[LEAF_POSES][LEAF_FACES];
+    double offset[LEAF_FACES]; /* of the planes at the current pose */
     leaf_edge edge[LEAF_EDGES];
     leaf_vertex vertex[LEAF_VERTICES];
     vec3 axis[LEAF_POSES]; /* of the cone of normals */
     double band;           /* sin(beta + asin tau) */
 } leaf;
+
+/* The leaves of both bodies that were filled last. */
+struct perpi_leaf_memory {
+    leaf kept[2][LEAVES_KEPT];
+};
+
+size_t perpi_leaf_memory_size(void)
+{
+    return sizeof(struct perpi_leaf_memory);
+}
 
 typedef struct descent {
     perpi_meeting* m;
@@ -69,7 +82,9 @@ typedef struct descent {
     double tau[LEAF_POSES]; /* of a product */
     double tau_band;        /* of the cones */
     bool along;             /* nearly parallel edges are passed on in any case */
-    leaf side[2];
+    leaf* side[2];          /* the current ones */
+    leaf* kept[2];
+    int32_t slots; /* of each: a power of two */
 } descent;
 
 /* ---- features without lists ------------------------------------------------------------------------------ */
@@ -235,6 +250,7 @@ static bool fill_face(const descent* d, int side, int32_t face, leaf* l)
     for (int32_t k = 0; k < (side == 0 ? 1 : d->poses); ++k) {
         l->n[k][i] = normal_at(d, side, face, k);
     }
+    l->offset[i] = p->offset[face] + (side == 0 ? 0.0 : v3_dot(l->n[0][i], d->m->x));
     for (int32_t k = p->face_start[face]; k < p->face_start[face + 1]; ++k) {
         if (p->edge[p->side[k]].face[0] == face) {
             if (edges == LEAF_EDGES) {
@@ -258,18 +274,26 @@ static bool fill_face(const descent* d, int side, int32_t face, leaf* l)
 static void fill_leaf(const descent* d, int side, int32_t node, leaf* l)
 {
     const perpi_face_node* n = &d->m->p[side]->node[node];
-    if (l->node == node) {
-        return;
-    }
     l->node = node;
     l->faces = l->edge_start[0] = l->vertex_start[0] = 0;
-    l->listed = n->count <= LEAF_FACES;
+    l->listed = n->count <= LEAF_FACES && d->poses <= LEAF_POSES;
     for (int32_t i = 0; l->listed && i < n->count; ++i) {
         l->listed = fill_face(d, side, d->m->p[side]->order[n->first + i], l);
     }
     if (l->listed) {
         fill_cone(d, side, l);
     }
+}
+
+static leaf* leaf_of(descent* d, int side, int32_t node)
+{
+    /* the leaves of a part of the tree have successive numbers, with gaps */
+    leaf* l = &d->kept[side][(node ^ node >> 7) & (d->slots - 1)];
+    if (l->node != node) {
+        fill_leaf(d, side, node, l);
+    }
+    d->side[side] = l;
+    return l;
 }
 
 /* ---- two leaves ------------------------------------------------------------------------------------------ */
@@ -343,15 +367,13 @@ static bool vertex_can_meet(const descent* d, int side, const leaf* owner, int32
 
 static void try_leaf_vertices(const descent* d, int side, int32_t i, int32_t k)
 {
-    const leaf *owner = &d->side[side], *other = &d->side[1 - side];
+    const leaf *owner = d->side[side], *other = d->side[1 - side];
     const double reach = (1.0 + ROUNDING) * d->m->near;
     for (int32_t at = other->vertex_start[k]; at < other->vertex_start[k + 1]; ++at) {
         const leaf_vertex* v = &other->vertex[at];
         const box b = box_around(v->at);
-        const perpi_polyhedron* p = d->m->p[side];
-        const vec3 on = p->vertex[p->corner[p->face_start[owner->face[i]]]];
-        const vec3 y = v3_sub(v->at, side == 0 ? on : into_a(d->m, on));
-        if (boxes_meet(&b, &owner->near[i]) && fabs(v3_dot(owner->n[0][i], y)) <= reach &&
+        const double psi = v3_dot(owner->n[0][i], v->at) - owner->offset[i];
+        if (boxes_meet(&b, &owner->near[i]) && fabs(psi) <= reach &&
             (d->all_vertices || vertex_can_meet(d, side, owner, i, v))) {
             perpi_meeting_vertex(d->m, side, owner->face[i], v->vertex, d->all_vertices);
         }
@@ -360,7 +382,7 @@ static void try_leaf_vertices(const descent* d, int side, int32_t i, int32_t k)
 
 static void try_leaf_edges(const descent* d, int32_t i, int32_t k)
 {
-    const leaf *a = &d->side[0], *b = &d->side[1];
+    const leaf *a = d->side[0], *b = d->side[1];
     for (int32_t at = a->edge_start[i]; at < a->edge_start[i + 1]; ++at) {
         const leaf_edge* e = &a->edge[at];
         if (e->poses == 0) {
@@ -377,9 +399,7 @@ static void try_leaf_edges(const descent* d, int32_t i, int32_t k)
 
 static void try_leaves(descent* d, int32_t node_a, int32_t node_b)
 {
-    leaf *a = &d->side[0], *b = &d->side[1];
-    fill_leaf(d, 0, node_a, a);
-    fill_leaf(d, 1, node_b, b);
+    leaf *a = leaf_of(d, 0, node_a), *b = leaf_of(d, 1, node_b);
     if (!a->listed || !b->listed) {
         const perpi_polyhedron *p = d->m->p[0], *q = d->m->p[1];
         const perpi_face_node *l = &p->node[node_a], *o = &q->node[node_b];
@@ -454,9 +474,16 @@ void perpi_meeting_descend(perpi_meeting* m, bool all_vertices)
             d.spread.m[i][k] = fabs(m->R.m[i][k]);
         }
     }
-    for (int32_t k = 0; k < d.poses; ++k) {
+    for (int32_t k = 0; k < LEAF_POSES; ++k) {
         d.tau[k] = k == 0 && !m->still ? NOW : tau;
     }
-    d.side[0].node = d.side[1].node = -1;
+    leaf own[2][LEAVES_OWN];
+    d.slots = m->leaves != NULL ? LEAVES_KEPT : LEAVES_OWN;
+    for (int side = 0; side < 2; ++side) {
+        d.kept[side] = m->leaves != NULL ? m->leaves->kept[side] : own[side];
+        for (int32_t i = 0; i < d.slots; ++i) {
+            d.kept[side][i].node = -1;
+        }
+    }
     descend_trees(&d, 0, 0);
 }
