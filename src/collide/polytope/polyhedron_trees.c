@@ -21,7 +21,8 @@
 #define ALONG_SINE                                                                                 \
     0.021 /* more than the sine of edges that polyhedron_near.c takes as nearly parallel ... */
 #define ALONG_COS2 0.9995 /* ... and less than the square of the cosine */
-#define ROUNDING 1e-9     /* relative, and in sines of cones */
+#define WITHIN 0.9 /* of the margin: nearer beyond the error of normals of nearly parallel edges */
+#define ROUNDING 1e-9 /* relative, and in sines of cones */
 
 enum {
     LEAF_FACES = 4, /* capacities of a leaf; one with more features is tested without lists */
@@ -434,6 +435,14 @@ static bool boxes_near(const descent* d, const perpi_face_node* a, const perpi_f
            c.y + h.y >= a->lo.y - by && c.z - h.z <= a->hi.z + by && c.z + h.z >= a->lo.z - by;
 }
 
+/* Facets without room for groups, of bodies that are nearer than the margin: the separation along the normal of a
+ * present pair is at most their distance, so that none is open by more than the margin, and the facets are searched
+ * again without groups. */
+static bool nothing_left(const perpi_meeting* m)
+{
+    return m->apart || (m->orders && m->overflow && m->least <= WITHIN * m->margin);
+}
+
 static double extent(const perpi_face_node* n)
 {
     const vec3 d = v3_sub(n->hi, n->lo);
@@ -444,7 +453,7 @@ static void descend_trees(descent* d, int32_t node_a, int32_t node_b)
 {
     const perpi_polyhedron *p = d->m->p[0], *q = d->m->p[1];
     const perpi_face_node *a = &p->node[node_a], *b = &q->node[node_b];
-    if (d->m->apart || !boxes_near(d, a, b)) {
+    if (nothing_left(d->m) || !boxes_near(d, a, b)) {
         return;
     }
     if (a->count > 0 && b->count > 0) {
