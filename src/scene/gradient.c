@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/context.h"
-#include "perp/gradient.h"
+#include "scene/gradient.h"
 #include "scene/pointer.h"
 #include "scene/sensitivity.h"
 #include "scene/variant.h"
@@ -363,7 +363,8 @@ static perp_status prepare_parameters(perp_context* context, const perp_scene* s
 }
 
 static perp_status run_gradient(perp_context* context, const perp_scene* scene, perp_sim* sim,
-                                const perp_gradient_def* def, prepared* x, perp_gradient* g)
+                                const perp_gradient_def* def, bool only_try, prepared* x,
+                                perp_gradient* g)
 {
     int32_t measure;
     perp_status status = find_measure(context, sim, def->measure, &measure);
@@ -383,7 +384,8 @@ static perp_status run_gradient(perp_context* context, const perp_scene* scene, 
                                          .threshold = def->threshold,
                                          .light = x->light.item,
                                          .light_count = x->light.count};
-        status = perpi_gradient_run(sim, &in, &g->value, g->of, g->start, &g->flags);
+        status = only_try ? perpi_gradient_check_parameters(sim, &in)
+                          : perpi_gradient_run(sim, &in, &g->value, g->of, g->start, &g->flags);
     }
     if (status == PERP_OK && g->start != NULL) {
         spread_start(perp_scene_model(scene), g);
@@ -397,8 +399,9 @@ static perp_status run_gradient(perp_context* context, const perp_scene* scene, 
     return status;
 }
 
-perp_status perp_gradient_create(perp_context* context, perp_scene* scene,
-                                 const perp_gradient_def* def, perp_gradient** gradient)
+static perp_status create_gradient(perp_context* context, perp_scene* scene,
+                                   const perp_gradient_def* def, bool only_try,
+                                   perp_gradient** gradient)
 {
     perp_gradient* g = NULL;
     perp_sim* sim = NULL;
@@ -432,7 +435,7 @@ perp_status perp_gradient_create(perp_context* context, perp_scene* scene,
         status = perp_sim_create_from_scene(context, scene, &sim);
     }
     if (status == PERP_OK) {
-        status = run_gradient(context, scene, sim, def, &x, g);
+        status = run_gradient(context, scene, sim, def, only_try, &x, g);
     }
     perp_sim_destroy(sim);
     perpi_sensitivity_destroy(x.sensitivity);
@@ -442,6 +445,21 @@ perp_status perp_gradient_create(perp_context* context, perp_scene* scene,
     }
     *gradient = g;
     return PERP_OK;
+}
+
+perp_status perp_gradient_create(perp_context* context, perp_scene* scene,
+                                 const perp_gradient_def* def, perp_gradient** gradient)
+{
+    return create_gradient(context, scene, def, false, gradient);
+}
+
+perp_status perpi_gradient_try(perp_context* context, perp_scene* scene,
+                               const perp_gradient_def* def)
+{
+    perp_gradient* g = NULL;
+    const perp_status status = create_gradient(context, scene, def, true, &g);
+    perp_gradient_destroy(status == PERP_OK ? g : NULL);
+    return status;
 }
 
 double perp_gradient_value(const perp_gradient* g)

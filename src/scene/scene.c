@@ -273,6 +273,9 @@ static perp_status retire(perp_scene* scene, json_t* value)
 /* Whether the scene names files of meshes or tables. */
 static bool has_files(const json_t* root)
 {
+    if (perpi_has_trajectories(root)) {
+        return true;
+    }
     const json_t* bodies = json_object_get(root, "bodies");
     for (size_t i = 0; i < json_array_size(bodies); ++i) {
         const json_t* body = json_array_get(bodies, i);
@@ -360,7 +363,7 @@ static perp_status expand_tree(const perp_scene* scene, perpi_reader* r, json_t*
 }
 
 /* Replaces root by a copy of source with the contents of its files. */
-static perp_status embed_files(perp_scene* scene)
+static perp_status embed_files(perp_scene* scene, perpi_notices* notices)
 {
     perp_context* context = scene->context;
     json_t* root = json_deep_copy(scene->source);
@@ -368,8 +371,12 @@ static perp_status embed_files(perp_scene* scene)
         return perpi_fail(context, PERP_ERROR_MEMORY, "%s: out of memory", scene->origin);
     }
     perp_status status = perpi_inline_tables(context, scene->origin, root);
+    if (status == PERP_OK) {
+        status = perpi_inline_trajectories(context, scene->origin, root);
+    }
     perpi_parameters parameters = {0};
-    perpi_reader r = {.context = context, .origin = scene->origin, .dimension = 3};
+    perpi_reader r = {
+        .context = context, .origin = scene->origin, .dimension = 3, .notices = notices};
     perpi_arena_init(&r.arena, context);
     if (status == PERP_OK) {
         status = perpi_read_parameters(&r, root, &parameters);
@@ -407,7 +414,8 @@ static perp_status embed_files(perp_scene* scene)
 }
 
 /* Builds the model and settings from scene->source. */
-static perp_status build_scene(perp_scene* scene, const perp_override* override, int32_t count)
+static perp_status build_scene(perp_scene* scene, const perp_override* override, int32_t count,
+                               perpi_notices* notices)
 {
     perp_context* context = scene->context;
     for (int32_t i = 0; i < count; ++i) {
@@ -418,7 +426,7 @@ static perp_status build_scene(perp_scene* scene, const perp_override* override,
     scene->expanded = perpi_expands(scene->source);
     scene->embeds = scene->expanded || has_files(scene->source);
     if (scene->embeds) {
-        PERPI_TRY(embed_files(scene));
+        PERPI_TRY(embed_files(scene, notices));
     } else {
         scene->root = json_incref(scene->source);
     }
@@ -499,7 +507,7 @@ static perp_status create_scene(perp_context* context, const scene_text* from,
             ? perpi_mjcf_scene(context, text, length, s->origin, urdf, &notices, &s->source)
             : perpi_urdf_scene(context, text, length, s->origin, urdf, &notices, &s->source);
     if (status == PERP_OK) {
-        status = build_scene(s, override, count);
+        status = build_scene(s, override, count, &notices);
     }
     if (status == PERP_OK) {
         status = notice_meshes(s, &notices);
@@ -535,7 +543,7 @@ perp_status perpi_scene_from_model(perp_context* context, const perp_model* mode
     PERPI_TRY(new_scene(context, "model", &s));
     perp_status status = perpi_scene_tree(context, model, run, record_every, &s->source);
     if (status == PERP_OK) {
-        status = build_scene(s, NULL, 0);
+        status = build_scene(s, NULL, 0, NULL);
     }
     if (status != PERP_OK) {
         perp_scene_destroy(s);
@@ -762,7 +770,7 @@ perp_status perp_scene_set_string(perp_scene* scene, const char* name, const cha
 perp_status perp_scene_rebuild(perp_scene* scene)
 {
     if (scene->embeds && (scene->embed_next || scene->embed_always)) {
-        PERPI_TRY(embed_files(scene));
+        PERPI_TRY(embed_files(scene, NULL));
     }
     PERPI_TRY(build_parts(scene));
     scene->text_old = true;
@@ -788,7 +796,7 @@ static perp_status exchange_value(perp_scene* scene, const char* name, json_t* v
         json_decref(in_root);
         return PERP_OK;
     }
-    return embed_files(scene);
+    return embed_files(scene, NULL);
 }
 
 /* The value at a JSON pointer; NULL: there is none. */
