@@ -38,6 +38,7 @@ struct perp_scene {
     scene_parts parts;
     perpi_arena arena; /* of the reader, kept for the next rebuild */
     char* text;        /* of root */
+    char* source_text; /* of source */
     bool text_old;     /* it was built again since */
     bool embeds;       /* source has names of files */
     bool embed_next;   /* they must be read again, */
@@ -184,35 +185,35 @@ static void free_parts(perp_context* context, scene_parts* parts)
     *parts = (scene_parts){0};
 }
 
-static perp_status dump_tree(perp_scene* scene, int precision)
+static perp_status dump_tree(perp_context* context, const json_t* tree, int precision, char** text)
 {
-    perpi_free(scene->context, scene->text);
-    scene->text = NULL;
+    perpi_free(context, *text);
+    *text = NULL;
     const size_t flags = JSON_REAL_PRECISION(precision);
-    const size_t size = json_dumpb(scene->root, NULL, 0, flags);
+    const size_t size = json_dumpb(tree, NULL, 0, flags);
     if (size == 0) {
-        return perpi_fail(scene->context, PERP_ERROR_MEMORY, "out of memory");
+        return perpi_fail(context, PERP_ERROR_MEMORY, "out of memory");
     }
-    PERPI_TRY(perpi_alloc(scene->context, size + 1, 1, &scene->text));
-    return json_dumpb(scene->root, scene->text, size, flags) == size
+    PERPI_TRY(perpi_alloc(context, size + 1, 1, text));
+    return json_dumpb(tree, *text, size, flags) == size
                ? PERP_OK
-               : perpi_fail(scene->context, PERP_ERROR_MEMORY, "out of memory");
+               : perpi_fail(context, PERP_ERROR_MEMORY, "out of memory");
 }
 
-/* The tree as text. 17 digits preserve every double, but print 9.81 as 9.8100000000000005; 15
+/* A tree as text. 17 digits preserve every double, but print 9.81 as 9.8100000000000005; 15
  * digits suffice for most given numbers. */
-static perp_status write_text(perp_scene* scene)
+static perp_status write_text(perp_context* context, const json_t* tree, char** text)
 {
     for (int precision = 15; precision < 17; ++precision) {
-        PERPI_TRY(dump_tree(scene, precision));
-        json_t* again = json_loads(scene->text, 0, NULL);
-        const bool same = json_equal(scene->root, again); /* compare reals bit by bit */
+        PERPI_TRY(dump_tree(context, tree, precision, text));
+        json_t* again = json_loads(*text, 0, NULL);
+        const bool same = json_equal(tree, again); /* compare reals bit by bit */
         json_decref(again);
         if (same) {
             return PERP_OK;
         }
     }
-    return dump_tree(scene, 17);
+    return dump_tree(context, tree, 17, text);
 }
 
 /* Reads parts from root. */
@@ -632,6 +633,7 @@ void perp_scene_destroy(perp_scene* scene)
     perpi_arena_free(&scene->arena);
     perpi_free(context, scene->embed_used);
     perpi_free(context, scene->text);
+    perpi_free(context, scene->source_text);
     perpi_free(context, scene->origin);
     json_decref(scene->retired);
     json_decref(scene->root);
@@ -652,11 +654,27 @@ const char* perp_scene_name(const perp_scene* scene)
 const char* perp_scene_text(const perp_scene* scene)
 {
     perp_scene* owner = (perp_scene*)scene; /* the text is made when it is asked for */
-    if (scene->text_old && write_text(owner) != PERP_OK) {
+    if (scene->text_old && write_text(scene->context, scene->root, &owner->text) != PERP_OK) {
         return NULL;
     }
     owner->text_old = false;
     return scene->text;
+}
+
+const char* perp_scene_source(const perp_scene* scene)
+{
+    perp_scene* owner = (perp_scene*)scene;
+    if (!scene->expanded && !scene->embed_always) {
+        return perp_scene_text(scene);
+    }
+    return write_text(scene->context, scene->source, &owner->source_text) == PERP_OK
+               ? scene->source_text
+               : NULL;
+}
+
+const char* perpi_scene_origin(const perp_scene* scene)
+{
+    return scene->origin;
 }
 
 int32_t perp_scene_record_every(const perp_scene* scene)
