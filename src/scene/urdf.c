@@ -604,6 +604,26 @@ static perp_status write_ignores(writer* w)
 
 /* ---- the scene ---------------------------------------------------------------------------------- */
 
+/* The limits of the rates, which the user has to keep in the targets. */
+static perp_status notice_velocities(const perpi_urdf* robot, perpi_notices* notices)
+{
+    char list[400] = "";
+    for (int32_t i = 0; i < robot->joint_count; ++i) {
+        const perpi_urdf_joint* joint = &robot->joint[i];
+        char item[120];
+        if (joint->velocity > 0.0) {
+            (void)snprintf(item, sizeof item, "%.80s %.4g", joint->name, joint->velocity);
+            append_text(list, sizeof list, item);
+        }
+    }
+    return list[0] == '\0'
+               ? PERP_OK
+               : perpi_notice_add(notices,
+                                  "velocity limits of joints are not simulated: motors and "
+                                  "controllers can exceed them, unless their targets do not: %s",
+                                  list);
+}
+
 static perp_status add_notices(writer* w)
 {
     const perpi_urdf* robot = w->robot;
@@ -625,9 +645,7 @@ static perp_status add_notices(writer* w)
     if (robot->skipped[0] != '\0') {
         PERPI_TRY(perpi_notice_add(n, "not read: %s", robot->skipped));
     }
-    if (robot->has_velocity) {
-        PERPI_TRY(perpi_notice_add(n, "velocity limits of joints are not simulated"));
-    }
+    PERPI_TRY(notice_velocities(robot, n));
     if (w->unread[0] != '\0') {
         PERPI_TRY(perpi_notice_add(
             n, "meshes left out, since only .poly, .stl, .obj and .dae can be read: %s",

@@ -61,7 +61,7 @@ typedef struct perpi_urdf_joint {
     vec3 axis;             /* in the child's frame, unit */
     bool has_limits;
     double lower, upper;
-    double effort; /* 0: none given */
+    double effort, velocity; /* 0: none given */
     double damping, friction;
     const char* mimic; /* name of a joint that it follows, or NULL */
     int32_t mimic_line;
@@ -79,7 +79,6 @@ typedef struct perpi_urdf {
     int32_t root;      /* link */
     int32_t* order;    /* links, parents before their children */
     char skipped[400]; /* tags that were not read, "" or "<gazebo>, <transmission>" */
-    bool has_velocity; /* a velocity limit was given */
 } perpi_urdf;
 
 /* The robot, in the arena. PERP_ERROR_INPUT: "ORIGIN: line N: ...". */

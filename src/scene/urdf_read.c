@@ -475,9 +475,7 @@ static perp_status read_limit(const reader* r, const perpi_xml_node* node, perpi
     PERPI_TRY(numbers(r, limit, "lower", 1, &joint->lower, NULL));
     PERPI_TRY(numbers(r, limit, "upper", 1, &joint->upper, NULL));
     PERPI_TRY(not_negative(r, limit, "effort", &joint->effort));
-    double velocity = 0.0;
-    PERPI_TRY(not_negative(r, limit, "velocity", &velocity));
-    r->robot->has_velocity = r->robot->has_velocity || velocity > 0.0;
+    PERPI_TRY(not_negative(r, limit, "velocity", &joint->velocity));
     joint->has_limits = wanted;
     if (wanted && !(joint->lower <= joint->upper)) {
         return fail(r, limit->line, "<limit>: lower must be <= upper, got %g and %g", joint->lower,

@@ -240,6 +240,17 @@ static void add_joints(perp_model* model)
     pid.target_text = "0.5*sin(3*t)";
     pid.max_effort = 40.0;
     CHECK_OK(perp_model_add_controller(model, &pid));
+    static const double moves[] = {0.0, 0.1, 0.3, 0.5, 0.4, -0.2, 0.7, 1.0 / 3.0, 0.0};
+    perp_controller_def lift = perp_controller_def_default();
+    lift.name = "lift";
+    lift.body = "right";
+    lift.axis[2] = 1.0;
+    lift.kp = 20.0;
+    lift.kd = 2.0;
+    lift.trajectory = moves;
+    lift.trajectory_rows = lift.trajectory_columns = 3;
+    lift.gravity = true;
+    CHECK_OK(perp_model_add_controller(model, &lift));
 }
 
 static perp_model* two_links(void)
