@@ -354,8 +354,9 @@ typedef struct perp_design_report {
     double half_value; /* NaN: it has none then */
     double half_violation;
     int32_t jobs;
-    double seconds;    /* wall time so far */
-    char message[400]; /* of the first run without a value; of a method that gave up */
+    double seconds;          /* wall time so far */
+    char message[400];       /* of the first run without a value; of a method that gave up */
+    int32_t best_constraint; /* the constraint that the best violates most; -1: it violates none */
     /* method gradient */
     int64_t gradient_steps,
         flagged_steps;   /* steps (line searches); of these, with flagged gradients */

@@ -13,6 +13,7 @@
 #include "scene/gradient.h"
 #include "scene/pointer.h"
 #include "scene/sensitivity.h"
+#include "scene/variant.h"
 #include "sim/gradient.h"
 #include "sim/measure.h"
 #include "sim/sim.h"
@@ -50,7 +51,7 @@ static perp_status number_of(perp_context* context, const perp_scene* scene, con
         *value = perp_scene_parameter(scene, i).value;
         return PERP_OK;
     }
-    json_t* root = json_loads(perp_scene_text(scene), 0, NULL);
+    json_t* root = json_loads(perp_scene_source(scene), 0, NULL);
     json_t *null = json_null(), *old = NULL;
     bool of_file;
     perp_status status = root != NULL ? perpi_json_place(context, perp_scene_name(scene), root,
@@ -70,10 +71,11 @@ static perp_status scene_at(perp_context* context, const perp_scene* scene, cons
                             double value, perp_scene** out)
 {
     char text[40];
-    const char* own = perp_scene_text(scene);
+    const char* own = perp_scene_source(scene);
     const perp_override override = {.pointer = name, .value = text};
     (void)snprintf(text, sizeof text, "%.17g", value);
-    return perp_scene_parse(context, own, strlen(own), perp_scene_name(scene), &override, 1, out);
+    return perp_scene_parse(context, own, strlen(own), perpi_scene_origin(scene), &override, 1,
+                            out);
 }
 
 /* The measure with the parameters at their other values, if it has any. */

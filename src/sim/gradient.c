@@ -60,6 +60,11 @@ perp_status perpi_gradient_check(perp_sim* sim, int32_t measure)
     if (sim->def.allow_overlap) {
         return refuse(sim, "allow_overlap moves bodies at the start, which has no derivative");
     }
+    for (size_t i = 0; i < sim->model->controller_count; ++i) {
+        if (sim->model->controller[i].gravity) {
+            return refuse(sim, "feed-forward of gravity has no derivative");
+        }
+    }
     for (size_t i = 0; i < sim->model->joint_count; ++i) {
         if (sim->model->joint[i].type == PERP_JOINT_GEAR || sim->model->joint[i].armature > 0.0) {
             return refuse(sim, "gears and armature of joints have no derivative");

@@ -127,6 +127,7 @@ static perp_status begin_design(perpi_design_state* e)
     e->report.jobs = worker_count(e);
     e->report.limit = e->d->evaluations;
     e->report.starts = e->d->starts;
+    e->report.best_constraint = -1;
     e->report.start_value = e->report.best_value = e->report.half_value = NAN;
     e->report.start_violation = e->report.best_violation = e->report.half_violation = NAN;
     e->worst = NAN;

@@ -354,6 +354,12 @@ static void note_best(perpi_design_state* e, int64_t evaluation)
         r->best_value = p->objective;
         r->best_violation = p->violation;
         r->feasible = p->violation <= 0.0;
+        r->best_constraint = -1;
+        const double* constraint = e->constraint + (evaluation - 1) * e->d->constraint_count;
+        for (int32_t i = 0; i < e->d->constraint_count; ++i) {
+            const double most = r->best_constraint < 0 ? 0.0 : constraint[r->best_constraint];
+            r->best_constraint = constraint[i] > most ? i : r->best_constraint;
+        }
     }
 }
 
