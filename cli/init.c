@@ -221,7 +221,7 @@ static const char* const design_rest =
     "  \"cases\": [ { \"mu\": 0.3 }, { \"mu\": 0.5 } ],\n"
     "  \"combine\": \"sum\",\n"
     "  // \"subject_to\": [ \"height <= 3\" ],\n"
-    "  \"method\": \"auto\",           // nelder-mead, bobyqa, sbplx, cma-es\n"
+    "  \"method\": \"auto\",           // nelder-mead, bobyqa, sbplx, cma-es, gradient\n"
     "  \"stop\": { \"evaluations\": 200, \"tolerance\": 1e-3 }\n"
     "}\n";
 

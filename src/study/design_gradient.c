@@ -62,7 +62,9 @@ perp_status perpi_design_check_gradient(perp_study* s, const char* user_code)
             const perp_gradient_def def = def_of(s, i, name);
             if (is_used(s->design, i) &&
                 perpi_gradient_try(s->context, s->scene, &def) == PERP_ERROR_UNSUPPORTED) {
+                static const char prefix[] = "gradient: ";
                 const char* text = perp_context_error(s->context);
+                text += strncmp(text, prefix, sizeof prefix - 1) == 0 ? sizeof prefix - 1 : 0;
                 (void)snprintf(reason, sizeof reason, "%s", text);
                 return refuse(s, reason);
             }
