@@ -467,3 +467,173 @@ TEST(what_has_no_derivative_is_refused_by_name)
         CHECK_CONTAINS(s.error, cases[i].message);
     }
 }
+
+/* ---- one-sided derivatives -----------------------------------------------------------------------*/
+
+/* Along the direction s of the first parameter. */
+static slope find_side(const char* text, asked a, const double* direction)
+{
+    slope s = {.status = PERP_ERROR_MEMORY};
+    perp_context* context = NULL;
+    perp_scene* scene = NULL;
+    if (perp_context_create(NULL, &context) != PERP_OK) {
+        return s;
+    }
+    const perp_gradient_def def = def_of(&a);
+    s.status = scene_parse(context, text, "side", &scene);
+    if (s.status == PERP_OK) {
+        s.status =
+            perp_gradient_direction(context, scene, &def, direction, &s.value, &s.by[0], &s.flags);
+    }
+    (void)snprintf(s.error, sizeof s.error, "%s", perp_context_error(context));
+    if (s.status != PERP_OK) {
+        TEST_PRINT("%s", s.error);
+    }
+    perp_scene_destroy(scene);
+    perp_context_destroy(context);
+    return s;
+}
+
+static void check_side(const char* text, asked a, double direction, double expected)
+{
+    const slope s = find_side(text, a, &direction);
+    CHECK_EQ_INT(s.status, PERP_OK);
+    CHECK_EQ_INT(s.flags.flagged, 0);
+    CHECK(s.flags.one_sided > 0);
+    CHECK_AT_MOST(fabs(s.by[0] - expected), 1e-9 * fmax(fabs(expected), 1e-3));
+}
+
+#define BRINK                                                                                      \
+    "{'dimension': %d, 'gravity': %s, 'step': 0.01, 'duration': 0.1, 'tolerance': 1e-12,"          \
+    " 'parameters': {'mu': 0.3, 'f': 0}, 'friction': {'default': 'mu'%s}, 'bodies': ["             \
+    "{'name': 'floor', 'type': 'static', 'shapes': [%s]}, {'name': 'b', 'mass': 1,"                \
+    " 'inertia': %s, 'shapes': [%s], 'position': %s}], 'forces': [{'type': 'wrench',"              \
+    " 'body': 'b', 'force': ['f', 0%s]}], 'measures': {'x': 'b.position.x'}}"
+
+/* Pulled by exactly mu m g. It slides with less friction or more force: v_k = k h d, x = h^2 n (n + 1) / 2 d. */
+TEST(a_block_on_the_brink_has_both_one_sided_derivatives)
+{
+    static const struct {
+        int dimension;
+        const char *gravity, *cone, *floor, *inertia, *shape, *position, *more;
+    } cases[] = {
+        {2, "[3, -10]", "", "{'type': 'halfplane', 'normal': [0, 1]}", "1", "{'type': 'particle'}",
+         "[0, 0]", ""},
+        {2, "[3, -10]", "", "{'type': 'halfplane', 'normal': [0, 1]}", "1",
+         "{'type': 'box', 'size': [1, 0.2]}", "[0, 0.1]", ""},
+        {3, "[3, 0, -10]", "", "{'type': 'plane', 'normal': [0, 0, 1]}", "[1, 1, 1]",
+         "{'type': 'particle'}", "[0, 0, 0]", ", 0"},
+        {3, "[3, 0, -10]", ", 'cone': 'polygon', 'directions': 8",
+         "{'type': 'plane', 'normal': [0, 0, 1]}", "[1, 1, 1]", "{'type': 'particle'}", "[0, 0, 0]",
+         ", 0"},
+        {3, "[3, 0, -10]", ", 'cone': 'polygon', 'directions': 8",
+         "{'type': 'plane', 'normal': [0, 0, 1]}", "[1, 1, 1]",
+         "{'type': 'box', 'size': [1, 0.4, 0.2]}", "[0, 0, 0.1]", ", 0"},
+    };
+    const double reach = 1e-4 * 10.0 * 11.0 / 2.0;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        char text[2048];
+        (void)snprintf(text, sizeof text, BRINK, cases[i].dimension, cases[i].gravity,
+                       cases[i].cone, cases[i].floor, cases[i].inertia, cases[i].shape,
+                       cases[i].position, cases[i].more);
+        check_side(text, (asked){.of = "x", .by = {"mu"}}, 1.0, 0.0);
+        check_side(text, (asked){.of = "x", .by = {"mu"}}, -1.0, 10.0 * reach);
+        check_side(text, (asked){.of = "x", .by = {"f"}}, 2.0, 2.0 * reach);
+        check_side(text, (asked){.of = "x", .by = {"f"}}, -2.0, 0.0);
+    }
+}
+
+#define TOUCH                                                                                      \
+    "{'dimension': %d, 'gravity': %s, 'step': 0.125, 'duration': 0.125, 'tolerance': 1e-12,"       \
+    " 'parameters': {'v': -1, 'w': 0, 'mu': 0.25, 'y': 0.375}, 'friction': {'default': 'mu'%s},"   \
+    " 'bodies': [{'name': 'floor', 'type': 'static', 'shapes': [%s]}, {'name': 'b', 'mass': 1,"    \
+    " 'inertia': %s, 'shapes': [{'type': '%s', 'radius': 0.25}], 'position': %s, 'velocity': "     \
+    "%s}],"                                                                                        \
+    " 'measures': {'z': 'b.position.%s', 'v': 'b.velocity.%s'}}"
+
+/* Falls at 1 m/s without gravity, from as high over the floor as it moves in the step: it ends on the floor without an
+ * impulse. From higher, or slower, it does not reach it; from lower, or faster, it ends there all the same. */
+TEST(a_ball_that_just_touches_has_both_one_sided_derivatives)
+{
+    char text[2048];
+    (void)snprintf(text, sizeof text, TOUCH, 2, "[0, 0]", "",
+                   "{'type': 'halfplane', 'normal': [0, 1]}", "1", "circle", "[0, 'y']",
+                   "['w', 'v']", "y", "y");
+    check_side(text, (asked){.of = "z", .by = {"y"}}, 1.0, 1.0);
+    check_side(text, (asked){.of = "z", .by = {"y"}}, -1.0, 0.0);
+    check_side(text, (asked){.of = "z", .by = {"v"}}, 1.0, 0.125);
+    check_side(text, (asked){.of = "z", .by = {"v"}}, -1.0, 0.0);
+    check_side(text, (asked){.of = "v", .by = {"y"}}, 1.0, 0.0);
+    check_side(text, (asked){.of = "v", .by = {"y"}}, -1.0, 8.0); /* -(gap) / h */
+    check_side(text, (asked){.of = "v", .by = {"v"}}, 1.0, 1.0);
+    check_side(text, (asked){.of = "v", .by = {"v"}}, -1.0, 0.0);
+}
+
+/* The same ball moves sideways, and friction acts once it pushes: the impulse s / h, its part mu along. */
+TEST(a_ball_that_just_touches_is_slowed_by_friction_on_one_side)
+{
+    static const struct {
+        int dimension;
+        const char *gravity, *cone, *floor, *inertia, *shape, *position, *velocity;
+    } cases[] = {{2, "[0, 0]", "", "{'type': 'halfplane', 'normal': [0, 1]}", "1", "circle",
+                  "[0, 'y']", "[2, 'v']"},
+                 {3, "[0, 0, 0]", "", "{'type': 'plane', 'normal': [0, 0, 1]}", "[1, 1, 1]",
+                  "sphere", "[0, 0, 'y']", "[2, 0, 'v']"},
+                 {3, "[0, 0, 0]", ", 'cone': 'polygon', 'directions': 6",
+                  "{'type': 'plane', 'normal': [0, 0, 1]}", "[1, 1, 1]", "sphere", "[0, 0, 'y']",
+                  "[2, 0, 'v']"}};
+    for (size_t i = 0; i < 3; ++i) {
+        char text[2048];
+        (void)snprintf(text, sizeof text, TOUCH, cases[i].dimension, cases[i].gravity,
+                       cases[i].cone, cases[i].floor, cases[i].inertia, cases[i].shape,
+                       cases[i].position, cases[i].velocity, "x", "x");
+        check_side(text, (asked){.of = "v", .by = {"y"}}, 1.0, 0.0);
+        check_side(text, (asked){.of = "v", .by = {"y"}}, -1.0, -0.25 * 8.0);
+    }
+}
+
+/* It falls straight down, and the direction gives it a sideways speed as well: friction holds it (a ball of inertia 1: m r^2
+ * / (I + m r^2) of the speed is lost) or slides, as mu allows; the round cone turns with the direction. */
+TEST(a_ball_that_just_touches_without_slip_sticks_or_slides_along_the_direction)
+{
+    static const char* const cones[] = {"", ", 'cone': 'polygon', 'directions': 4"};
+    for (int i = 0; i < 2; ++i) {
+        char text[2048];
+        (void)snprintf(text, sizeof text, TOUCH, 3, "[0, 0, 0]", cones[i],
+                       "{'type': 'plane', 'normal': [0, 0, 1]}", "[1, 1, 1]", "sphere",
+                       "[0, 0, 'y']", i == 0 ? "['0.6*w', '0.8*w', 'v']" : "['w', 0, 'v']", "x",
+                       "x");
+        const double part = i == 0 ? 0.6 : 1.0;
+        const double lost = 1.0 / (1.0 + 0.0625); /* impulse that stops the slip of speed 1 */
+        const asked a = {.of = "v", .by = {"w", "y"}};
+        const struct {
+            double direction[2], expected;
+        } sides[] = {{{1.0, 1.0}, part},                  /* higher: no contact */
+                     {{1.0, -1.0}, part * (1.0 - lost)},  /* impulse 8, friction up to 2: sticks */
+                     {{10.0, -1.0}, part * (10.0 - 2.0)}, /* slides */
+                     {{-10.0, -1.0}, -part * (10.0 - 2.0)}};
+        for (int k = 0; k < 4; ++k) {
+            const slope s = find_side(text, a, sides[k].direction);
+            CHECK_EQ_INT(s.status, PERP_OK);
+            CHECK_EQ_INT(s.flags.flagged, 0);
+            CHECK_EQ_INT(s.flags.one_sided, 1);
+            CHECK_AT_MOST(fabs(s.by[0] - sides[k].expected), 1e-9);
+        }
+    }
+}
+
+/* Without weak steps it is the gradient times the direction. */
+TEST(the_derivative_along_a_direction_is_the_gradient_times_it)
+{
+    char text[4096];
+    (void)snprintf(text, sizeof text, BALLS, "");
+    const asked a = {.of = "m", .by = {"mu", "r", "v", "m", "f", "k", "a"}};
+    const double direction[] = {0.1, -0.2, 1.0, 0.5, 2.0, -3.0, 0.7};
+    const slope s = find_slope(text, a), side = find_side(text, a, direction);
+    double sum = 0.0;
+    for (int i = 0; i < 7; ++i) {
+        sum += direction[i] * s.by[i];
+    }
+    CHECK_EQ_INT(side.status, PERP_OK);
+    CHECK_AT_MOST(off(side.by[0], sum), 1e-10);
+}
