@@ -1,6 +1,7 @@
 /* Derivatives of measures along a run: closed forms, the scheme's own recursions, differences of whole runs. */
 #include "perp/perp.h"
 #include "perp_test.h"
+#include "support/gradient_cases.h"
 #include "support/scene_sim.h"
 
 enum { MOST = 8 };
@@ -636,4 +637,87 @@ TEST(the_derivative_along_a_direction_is_the_gradient_times_it)
     }
     CHECK_EQ_INT(side.status, PERP_OK);
     CHECK_AT_MOST(off(side.by[0], sum), 1e-10);
+}
+
+/* ---- memory --------------------------------------------------------------------------------------*/
+
+static uint64_t allocations_of(double duration, asked a, const double* direction)
+{
+    char text[2048];
+    uint64_t count = 0;
+    perp_context* context = NULL;
+    perp_scene* scene = NULL;
+    perp_gradient* g = NULL;
+    /* a box that slides, then rests on redundant contacts; a ball that rolls; a joint with a motor; a parameter of a shape */
+    (void)snprintf(
+        text, sizeof text,
+        "{'dimension': 2, 'gravity': [0, -10], 'step': 0.01, 'duration': %g, 'tolerance': 1e-10,"
+        " 'parameters': {'v': 1, 'mu': 0.3, 'r': 0.2}, 'friction': {'default': 'mu'}, 'bodies': ["
+        "{'name': 'floor', 'type': 'static', 'shapes': [{'type': 'halfplane', 'normal': [0, 1]}]},"
+        "{'name': 'b', 'mass': 1, 'shapes': [{'type': 'box', 'size': [1, 0.2]}], 'position':"
+        " [0, 0.1], 'velocity': ['v', 0]}, {'name': 'c', 'mass': 1, 'shapes': [{'type': 'circle',"
+        " 'radius': 'r'}], 'position': [4, 0.2], 'velocity': ['v', 0]}, {'name': 'd', 'mass': 1,"
+        " 'shapes': [{'type': 'box', 'size': [0.5, 0.1]}], 'position': [0, 3]}], 'joints': ["
+        "{'name': 'h', 'type': 'revolute', 'a': 'world', 'b': 'd', 'at': [-0.25, 3], 'motor':"
+        " {'type': 'velocity', 'target': 'sin(t)', 'max_effort': 2}}],"
+        " 'measures': {'x': 'b.position.x + c.position.x + d.angle'}}",
+        duration);
+    const perp_gradient_def def = def_of(&a);
+    CHECK_OK(perp_context_create(NULL, &context));
+    CHECK_OK(scene_parse(context, text, "memory", &scene));
+    if (direction != NULL) {
+        double value, derivative;
+        CHECK_OK(
+            perp_gradient_direction(context, scene, &def, direction, &value, &derivative, NULL));
+    } else {
+        CHECK_OK(perp_gradient_create(context, scene, &def, &g));
+    }
+    count = perp_context_allocations(context);
+    perp_gradient_destroy(g);
+    perp_scene_destroy(scene);
+    perp_context_destroy(context);
+    return count;
+}
+
+/* Of twice the steps only arrays of the tape may be larger, which double: a step that allocates would add 400. */
+TEST(a_step_of_a_gradient_allocates_nothing)
+{
+    static const double direction[] = {1.0, -0.1, 0.01};
+    static const uint64_t MOST_GROWTHS = 8;
+    asked a = {.of = "x", .by = {"v", "mu", "r"}};
+    CHECK(allocations_of(8.0, a, NULL) <= allocations_of(4.0, a, NULL) + MOST_GROWTHS);
+    CHECK(allocations_of(8.0, a, direction) <= allocations_of(4.0, a, direction) + MOST_GROWTHS);
+    a.checkpoints = true;
+    CHECK(allocations_of(8.0, a, NULL) <= allocations_of(4.0, a, NULL) + MOST_GROWTHS);
+    a.checkpoints = false;
+    a.mode = PERP_GRADIENT_FORWARD;
+    CHECK(allocations_of(8.0, a, NULL) <= allocations_of(4.0, a, NULL) + MOST_GROWTHS);
+}
+
+/* ---- random scenes -------------------------------------------------------------------------------*/
+
+/* The first of bench/gradient_cases, which has 200. */
+TEST(random_scenes_agree_with_differences)
+{
+    enum { SCENES = 8 };
+    static gradient_case c;
+    int compared = 0, changing = 0;
+    perp_context* context = NULL;
+    REQUIRE_OK(perp_context_create(NULL, &context));
+    for (uint32_t seed = 1; seed <= SCENES; ++seed) {
+        gradient_case_write(seed, false, &c);
+        const gradient_case_result r = gradient_case_compare(context, &c);
+        if (r.status != PERP_OK) {
+            TEST_PRINT("seed %u (%s): %s", seed, c.name, perp_context_error(context));
+        }
+        CHECK_EQ_INT(r.status, PERP_OK);
+        if (r.status == PERP_OK && r.flags.flagged == 0) {
+            compared += 1;
+            changing += r.changes > 0;
+            CHECK_AT_MOST(r.off, 1e-6);
+        }
+    }
+    CHECK(compared >= SCENES / 2);
+    CHECK(changing >= SCENES / 3);
+    perp_context_destroy(context);
 }
