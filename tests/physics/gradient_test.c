@@ -623,6 +623,27 @@ TEST(a_ball_that_just_touches_without_slip_sticks_or_slides_along_the_direction)
     }
 }
 
+/* A motor that needs exactly its largest effort for its target, and a rotation that exactly reaches its limit. */
+TEST(motors_and_limits_at_their_bounds_have_both_one_sided_derivatives)
+{
+#define WHEEL                                                                                      \
+    "{'dimension': 2, 'gravity': [0, 0], 'step': 0.125, 'duration': 0.125, 'tolerance': 1e-12,"    \
+    " 'parameters': {'v': 1, 'f': 8, 'w': %s}, 'bodies': [{'name': 'b', 'mass': 1, 'inertia': 1,"  \
+    " 'shapes': [{'type': 'circle', 'radius': 0.25}], 'angular_velocity': 'w'}], 'joints': ["      \
+    "{'name': 'h', 'type': 'revolute', 'a': 'world', 'b': 'b', 'at': [0, 0], %s}],"                \
+    " 'measures': {'w': 'b.angular_velocity'}}"
+    char text[2048];
+    (void)snprintf(text, sizeof text, WHEEL, "0",
+                   "'motor': {'type': 'velocity', 'target': 'v', 'max_effort': 'f'}");
+    check_side(text, (asked){.of = "w", .by = {"v"}}, 1.0, 0.0);
+    check_side(text, (asked){.of = "w", .by = {"v"}}, -1.0, -1.0);
+    check_side(text, (asked){.of = "w", .by = {"f"}}, 1.0, 0.0);
+    check_side(text, (asked){.of = "w", .by = {"f"}}, -1.0, -0.125);
+    (void)snprintf(text, sizeof text, WHEEL, "1", "'limits': [-1, 0.125]");
+    check_side(text, (asked){.of = "w", .by = {"w"}}, 1.0, 0.0);
+    check_side(text, (asked){.of = "w", .by = {"w"}}, -1.0, -1.0);
+}
+
 /* Without weak steps it is the gradient times the direction. */
 TEST(the_derivative_along_a_direction_is_the_gradient_times_it)
 {
