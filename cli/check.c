@@ -141,12 +141,15 @@ static json_t* controllers_json(const perp_model* model)
         const perp_controller_info c = perp_model_controller_info(model, i);
         const char* on = c.joint >= 0 ? perp_model_joint_name(model, c.joint)
                                       : perp_model_body_name(model, c.body);
-        json_array_append_new(array,
-                              json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "name",
-                                        cli_text(perp_model_controller_name(model, i)),
-                                        c.joint >= 0 ? "joint" : "body", cli_text(on), "kp",
-                                        cli_number(c.kp), "ki", cli_number(c.ki), "kd",
-                                        cli_number(c.kd), "max_effort", cli_number(c.max_effort)));
+        json_t* item = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "name",
+                                 cli_text(perp_model_controller_name(model, i)),
+                                 c.joint >= 0 ? "joint" : "body", cli_text(on), "kp",
+                                 cli_number(c.kp), "ki", cli_number(c.ki), "kd", cli_number(c.kd),
+                                 "max_effort", cli_number(c.max_effort));
+        if (c.gravity) {
+            json_object_set_new(item, "feed_forward", json_string("gravity"));
+        }
+        json_array_append_new(array, item);
     }
     return array;
 }

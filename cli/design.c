@@ -20,6 +20,41 @@ void design_file(const char* database, const char* what, int32_t design_case, co
                    number, suffix);
 }
 
+/* One name that is written beside the database. */
+static int check_file(const cli_args* args, const perp_study* study, const char* path)
+{
+    const char* page = cli_value(args, "--page");
+    const char* scene = perp_study_scene_path(study);
+    if (page != NULL && sweep_same_file(path, page)) {
+        return cli_fail(args->json, CLI_BAD_INPUT,
+                        "--page: %s is written beside the database: give another file", page);
+    }
+    if (sweep_same_file(path, args->word[0]) || (scene != NULL && sweep_same_file(path, scene))) {
+        return cli_fail(args->json, CLI_BAD_INPUT,
+                        "--out: %s, which is written beside the database, is the %s: give another "
+                        "name",
+                        path, sweep_same_file(path, args->word[0]) ? "study itself" : "scene");
+    }
+    return CLI_DONE;
+}
+
+int design_check_files(const cli_args* args, const perp_study* study, const char* database)
+{
+    char path[4200];
+    const int32_t cases = perp_study_design(study).case_count;
+    int exit_status = CLI_DONE;
+    for (int32_t i = 0; i < cases && exit_status == CLI_DONE; ++i) {
+        design_file(database, "best", i, ".json", path, sizeof path);
+        exit_status = check_file(args, study, path);
+    }
+    static const char* const recorded[] = {"start", "best"};
+    for (int i = 0; i < 2 && exit_status == CLI_DONE; ++i) {
+        design_file(database, recorded[i], 0, ".h5", path, sizeof path);
+        exit_status = check_file(args, study, path);
+    }
+    return exit_status;
+}
+
 /* ---- progress ---------------------------------------------------------------------------------*/
 
 static bool show_progress(void* user, const perp_design_report* r)
@@ -57,6 +92,11 @@ static int active_bound(const perp_unknown* u, double x, double tolerance)
     return x - u->low <= near ? -1 : u->high - x <= near ? 1 : 0;
 }
 
+const char* design_end_text(perp_design_end end)
+{
+    return end == PERP_DESIGN_LIMIT ? "ended by its limit" : perp_design_end_name(end);
+}
+
 static void print_values(const perp_study* study, const perp_design_report* r)
 {
     const perp_design_info info = perp_study_design(study);
@@ -86,7 +126,8 @@ static void print_half_step(const perp_design_report* r)
     }
     const double change = r->half_value - r->best_value, size = fabs(r->best_value);
     printf("  half the step  objective %.8g, change %+.3g", r->half_value, change);
-    if (size > 0.0) {
+    if (fabs(change) <= 10.0 * size &&
+        size > 0.0) { /* of a minimum near 0 a percentage says nothing */
         printf(" (%+.2g %%)", 100.0 * change / size);
     }
     if (r->half_violation > 0.0) {
@@ -95,13 +136,27 @@ static void print_half_step(const perp_design_report* r)
     printf("\n");
 }
 
+/* What the steps of a search by gradients were like. */
+static void print_gradient(const perp_design_info* info, const perp_design_report* r)
+{
+    if (info->method != PERP_DESIGN_GRADIENT) {
+        return;
+    }
+    printf("\n  gradients      %lld steps, %lld of them with flagged gradients",
+           (long long)r->gradient_steps, (long long)r->flagged_steps);
+    if (r->handed_over > 0) {
+        printf("\n  cma-es         from evaluation %lld: ", (long long)r->handed_over + 1);
+        cli_put(r->handed_over_reason);
+    }
+}
+
 static void print_report(const perp_study* study, const perp_design_report* r, const char* out,
                          const char* scene)
 {
     const perp_design_info info = perp_study_design(study);
     printf("%s", cli_bold());
     cli_put_name(perp_study_name(study), 0);
-    printf("%s: %s after %lld evaluations", cli_plain(), perp_design_end_name(r->end),
+    printf("%s: %s after %lld evaluations", cli_plain(), design_end_text(r->end),
            (long long)r->evaluations);
     if (r->found > 0) {
         printf(" (%lld were there)", (long long)r->found);
@@ -116,7 +171,12 @@ static void print_report(const perp_study* study, const perp_design_report* r, c
         printf(", %d constraint%s by an augmented Lagrangian", (int)info.constraint_count,
                info.constraint_count == 1 ? "" : "s");
     }
-    printf("\n  start          objective %.10g", r->start_value);
+    print_gradient(&info, r);
+    if (isnan(r->start_value)) {
+        printf("\n  start          has no value");
+    } else {
+        printf("\n  start          objective %.10g", r->start_value);
+    }
     if (r->start_violation > 0.0) {
         printf(", constraints violated by %.3g", r->start_violation);
     }
@@ -127,7 +187,8 @@ static void print_report(const perp_study* study, const perp_design_report* r, c
         if (info.constraint_count > 0 && r->feasible) {
             printf(", satisfies the constraints");
         } else if (info.constraint_count > 0) {
-            printf(", INFEASIBLE: constraints violated by %.3g", r->best_violation);
+            printf(", INFEASIBLE: %s violated by %.3g; try another start, more starts, or cma-es",
+                   perp_study_constraint(study, r->best_constraint), r->best_violation);
         }
         printf("\n");
         print_values(study, r);
@@ -176,10 +237,23 @@ static json_t* report_json(const perp_study* study, const perp_design_report* r,
     json_object_set_new(object, "active_bounds", active);
     json_object_set_new(object, "feasible", json_boolean(r->best > 0 && r->feasible));
     json_object_set_new(object, "violation", cli_number(r->best > 0 ? r->best_violation : NAN));
+    json_object_set_new(object, "violated",
+                        r->best > 0 && !r->feasible
+                            ? cli_text(perp_study_constraint(study, r->best_constraint))
+                            : json_null());
     json_object_set_new(object, "half_step", cli_number(r->half_step ? r->half_value : NAN));
     json_object_set_new(object, "half_step_change",
                         cli_number(r->half_step ? r->half_value - r->best_value : NAN));
     json_object_set_new(object, "message", cli_text(r->message));
+    if (info.method == PERP_DESIGN_GRADIENT) {
+        json_t* gradient = json_object();
+        json_object_set_new(gradient, "steps", json_integer(r->gradient_steps));
+        json_object_set_new(gradient, "flagged", json_integer(r->flagged_steps));
+        json_object_set_new(gradient, "handed_over",
+                            r->handed_over > 0 ? json_integer(r->handed_over) : json_null());
+        json_object_set_new(gradient, "reason", cli_text(r->handed_over_reason));
+        json_object_set_new(object, "gradient", gradient);
+    }
     json_object_set_new(object, "jobs", json_integer(r->jobs));
     json_object_set_new(object, "wall_seconds", cli_number(r->seconds));
     json_object_set_new(object, "database", cli_text(out));
@@ -237,14 +311,15 @@ static int complain(const char* path, const perp_design_report* r)
 }
 
 static int after_search(const cli_args* args, perp_context* context, perp_study* study,
-                        const perp_design_report* report, const char* out)
+                        const perp_run_options* options, const perp_design_report* report,
+                        const char* out)
 {
     char scene[4200];
     int exit_status = write_scenes(args, context, study, report, out, scene, sizeof scene);
     if (exit_status != CLI_DONE) {
         return exit_status;
     }
-    exit_status = design_write_page(args, context, study, report, out);
+    exit_status = design_write_page(args, context, study, options, report, out);
     if (exit_status != CLI_DONE) {
         return exit_status;
     }
@@ -267,7 +342,11 @@ static int run_design(const cli_args* args, perp_design_def* def, perp_context* 
     sweep_line line;
     const perp_run_options options = sweep_run_options(plugins);
     perp_status status = perp_study_load(context, args->word[0], &study);
-    if (status == PERP_OK) {
+    int exit_status = CLI_DONE;
+    if (status == PERP_OK && perp_study_is_design(study)) { /* else the library refuses it */
+        exit_status = design_check_files(args, study, def->out);
+    }
+    if (status == PERP_OK && exit_status == CLI_DONE) {
         sweep_watch_signals();
         sweep_line_begin(&line, cli_flag(args, "--quiet") || args->json);
         def->options = &options;
@@ -278,10 +357,11 @@ static int run_design(const cli_args* args, perp_design_def* def, perp_context* 
         status = perp_design_run(context, study, def, &report);
         sweep_line_end(&line);
     }
-    const int exit_status =
-        status != PERP_OK
-            ? cli_fail(args->json, cli_exit_of(status), "%s", perp_context_error(context))
-            : after_search(args, context, study, &report, def->out);
+    if (status != PERP_OK) {
+        exit_status = cli_fail(args->json, cli_exit_of(status), "%s", perp_context_error(context));
+    } else if (exit_status == CLI_DONE) {
+        exit_status = after_search(args, context, study, &options, &report, def->out);
+    }
     perp_study_destroy(study);
     return exit_status;
 }

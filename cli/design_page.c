@@ -38,13 +38,13 @@ int design_check_page(const cli_args* args)
 
 /* ---- the two runs -----------------------------------------------------------------------------*/
 
-static perp_status record_one(perp_context* context, perp_study* study, int64_t evaluation,
-                              const char* path)
+static perp_status record_one(perp_context* context, perp_study* study,
+                              const perp_run_options* given, int64_t evaluation, const char* path)
 {
     perp_scene* scene = NULL;
     perp_runner* runner = NULL;
     perp_run_row row = {.outcome = "", .recording = "", .message = ""};
-    perp_run_options options = perp_run_options_default();
+    perp_run_options options = *given; /* the user's code takes part */
     options.recording = path;
     (void)unlink(path); /* of an earlier page */
     perp_status status = perp_design_scene(study, evaluation, 0, &scene);
@@ -85,30 +85,37 @@ static char* read_all(const char* path, size_t* size)
     return text;
 }
 
-/* The replay page of both recordings as text; NULL: there is none, and `why` says the reason. */
+/* The replay page of both recordings as text; NULL: there is none. `why` says what is left out. A start without a value is:
+ * its run may have exceeded a limit or ended a worker, and here nothing would protect this process. */
 static char* replay_page(const cli_args* args, perp_context* context, perp_study* study,
-                         const perp_design_report* report, const char* database, char* why,
-                         size_t why_size)
+                         const perp_run_options* options, const perp_design_report* report,
+                         const char* database, char* why, size_t why_size)
 {
-    static const char* const what[] = {"start", "best"};
-    const int64_t evaluation[] = {1, report->best};
+    static const char* const what[] = {"best", "start"};
+    const int64_t evaluation[] = {report->best, 1};
+    const int count = isnan(report->start_value) ? 1 : 2;
     char path[2][4200], part[4300];
     char* text = NULL;
     size_t size = 0;
     page_run run[2] = {{0}};
     page_file out = {0};
-    if (!page_available() || report->best == 0) {
+    if (!page_available() || report->best == 0 || report->end == PERP_DESIGN_INTERRUPTED) {
         (void)snprintf(why, why_size, "%s",
-                       report->best == 0 ? "no candidate has a value"
-                                         : "this perp was built without the replay page");
+                       report->best == 0   ? "no candidate has a value"
+                       : !page_available() ? "this perp was built without the replay page"
+                                           : "the design was interrupted");
         return NULL;
     }
+    if (count == 1) {
+        (void)snprintf(why, why_size, "the start has no value");
+    }
     bool good = true;
-    for (int i = 0; i < 2 && good; ++i) {
+    for (int i = 0; i < count && good; ++i) {
         perp_status status;
         design_file(database, what[i], 0, ".h5", path[i], sizeof path[i]);
-        status = record_one(context, study, evaluation[i], path[i]);
-        good = status == PERP_OK && page_pack(context, path[i], &run[i], &status) == PAGE_OK;
+        status = record_one(context, study, options, evaluation[i], path[i]);
+        good = status == PERP_OK &&
+               page_pack(context, path[i], &run[count - 1 - i], &status) == PAGE_OK;
         if (!good) {
             (void)snprintf(why, why_size, "no recording of the %s: %.300s", what[i],
                            perp_context_error(context));
@@ -117,7 +124,7 @@ static char* replay_page(const cli_args* args, perp_context* context, perp_study
     (void)snprintf(part, sizeof part, "%s.replay%ld", database, (long)getpid());
     if (good && page_file_begin(&out, part, true, args->json) == CLI_DONE) {
         long long bytes = 0;
-        if (page_file_write(&out, run, 2, &bytes) == CLI_DONE) {
+        if (page_file_write(&out, run, count, &bytes) == CLI_DONE) {
             text = read_all(part, &size);
         }
         page_file_abandon(&out);
@@ -193,7 +200,7 @@ static void put_head(FILE* file, const perp_study* study, const perp_design_repo
                  {"database", database},
                  {"version", perp_version_string()},
                  {"method", perp_design_method_name(info.method)},
-                 {"status", perp_design_end_name(r->end)},
+                 {"status", design_end_text(r->end)},
                  {"minimise", info.minimise},
                  {"message", r->message}};
     (void)fputs(FORMAT, file);
@@ -209,6 +216,14 @@ static void put_head(FILE* file, const perp_study* study, const perp_design_repo
     put_value(file, r->start_value);
     fprintf(file, ",\"best\":");
     put_value(file, r->best > 0 ? r->best_value : NAN);
+    if (info.method == PERP_DESIGN_GRADIENT) {
+        fprintf(file, ",\"gradient\":{\"steps\":%lld,\"flagged\":%lld,\"handed_over\":%lld,",
+                (long long)r->gradient_steps, (long long)r->flagged_steps,
+                (long long)r->handed_over);
+        fprintf(file, "\"reason\":");
+        put_text(file, r->handed_over_reason);
+        (void)fputc('}', file);
+    }
     fprintf(file, ",\"half_step\":");
     put_value(file, r->half_step ? r->half_value : NAN);
     fprintf(file, ",\"constraints\":[");
@@ -248,14 +263,15 @@ static perp_status put_data(FILE* file, perp_context* context, const perp_study*
 }
 
 int design_write_page(const cli_args* args, perp_context* context, perp_study* study,
-                      const perp_design_report* report, const char* database)
+                      const perp_run_options* options, const perp_design_report* report,
+                      const char* database)
 {
     const char* path = cli_value(args, "--page");
     char part[4300], why[400] = "";
     if (path == NULL) {
         return CLI_DONE;
     }
-    char* replay = replay_page(args, context, study, report, database, why, sizeof why);
+    char* replay = replay_page(args, context, study, options, report, database, why, sizeof why);
     (void)snprintf(part, sizeof part, "%.4096s.part%ld", path, (long)getpid());
     FILE* file = fopen(part, "wb");
     if (file == NULL) {

@@ -14,6 +14,8 @@ void sweep_quote(const char* path, char* text, size_t size);
 
 /* Can --csv and --page be written, and are they other files than the study and the database? Asked before the runs. */
 int sweep_check_files(const cli_args* args, const char* input, const char* database);
+/* Whether two paths name one file, also of files that are not there yet. */
+bool sweep_same_file(const char* a, const char* b);
 /* Rows as a table of text with commas. CLI_DONE, or after saying why. */
 int sweep_write_csv(const cli_args* args, perp_context* context, perp_results* results,
                     const char* path);

@@ -114,8 +114,7 @@ static bool same_inode(const char* a, const char* b)
     return stat(a, &s) == 0 && stat(b, &t) == 0 && s.st_dev == t.st_dev && s.st_ino == t.st_ino;
 }
 
-/* Also of files that are not there yet. */
-static bool same_file(const char* a, const char* b)
+bool sweep_same_file(const char* a, const char* b)
 {
     char of_a[4200], of_b[4200];
     const char* name = split_path(a, of_a, sizeof of_a);
@@ -131,10 +130,10 @@ int sweep_check_files(const cli_args* args, const char* input, const char* datab
         if (path == NULL || strcmp(path, "-") == 0) {
             continue;
         }
-        if (same_file(path, input) || same_file(path, database)) {
+        if (sweep_same_file(path, input) || sweep_same_file(path, database)) {
             return cli_fail(args->json, CLI_BAD_INPUT, "%s: %s is the %s: give another file",
                             option[i], path,
-                            same_file(path, database) ? "database" : "study itself");
+                            sweep_same_file(path, database) ? "database" : "study itself");
         }
         char folder[4200];
         (void)split_path(path, folder, sizeof folder);

@@ -46,7 +46,7 @@ PERP_API PERP_NODISCARD perp_status perp_model_add_drag(perp_model* model,
                                                         const perp_drag_def* def);
 
 /* A PID controller. With x the coordinate and r the target at the end of the step, e = r - x,
- *     effort = kp e + ki (integral of e) + kd e',  |effort| <= max_effort
+ *     effort = kp e + ki (integral of e) + kd e' [+ gravity],  |effort| <= max_effort
  * one compliant bounded row, so that any gains are stable. The integral is part of the state; it
  * does not grow while the effort is at its limit (anti-windup).
  * x is a joint's coordinate (revolute or prismatic), or the position of a dynamic body's centre of
@@ -61,6 +61,15 @@ typedef struct perp_controller_def {
     double target;
     const char* target_text; /* expression in t that replaces the number, or NULL */
     double max_effort;       /* > 0; INFINITY: none */
+    /* Feed-forward of gravity: to the effort is added what holds the bodies beyond the joint (the side away from
+     * the ground, else from the first body) at rest against gravity, at the start of the step. Exact for trees; a
+     * joint that closes a loop has none. */
+    bool gravity;
+    /* The target as a curve instead: rows of t and x, or t, x and its rate; NULL: none. */
+    const double* trajectory;
+    int32_t trajectory_rows, trajectory_columns;
+    const char*
+        interpolation; /* of two columns: "cubic" (NULL), "linear", "quintic"; of three cubic */
 } perp_controller_def;
 PERP_API perp_controller_def perp_controller_def_default(void);
 PERP_API PERP_NODISCARD perp_status perp_model_add_controller(perp_model* model,
@@ -83,6 +92,7 @@ typedef struct perp_controller_info {
     int32_t body;  /* -1: a joint's */
     double axis[3];
     double kp, ki, kd, max_effort;
+    bool gravity;
 } perp_controller_info;
 PERP_API perp_controller_info perp_model_controller_info(const perp_model* model,
                                                          int32_t controller);

@@ -61,6 +61,9 @@ PERP_API const perp_model* perp_scene_model(const perp_scene* scene);
 PERP_API const char* perp_scene_name(const perp_scene* scene);
 /* The scene as it will be simulated, overrides applied: parsing it again gives the same scene. */
 PERP_API const char* perp_scene_text(const perp_scene* scene);
+/* The scene to be changed and read again: the same text, but with `include`, `copies` and `configuration`, which that one has carried
+ * out, and with files whose contents depend on parameters by their names (relative to the scene's file). */
+PERP_API const char* perp_scene_source(const perp_scene* scene);
 PERP_API int32_t perp_scene_record_every(const perp_scene* scene);
 /* Writes that text to a file, replacing it. */
 PERP_API PERP_NODISCARD perp_status perp_scene_save(const perp_scene* scene, const char* path);

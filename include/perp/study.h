@@ -103,6 +103,8 @@ typedef struct perp_run_row {
     double seconds;      /* of CPU */
     const char* recording; /* path, or "" */
     const char* message;   /* "" of a run that ended well */
+    /* of a design by gradients: derivatives of its measures by the unknowns, a JSON text; NULL or "": none */
+    const char* gradient;
 } perp_run_row;
 
 typedef struct perp_run_options {
@@ -276,7 +278,7 @@ typedef enum perp_design_method {
     PERP_DESIGN_BOBYQA,
     PERP_DESIGN_SBPLX,
     PERP_DESIGN_CMA_ES,
-    PERP_DESIGN_GRADIENT, /* not built yet */
+    PERP_DESIGN_GRADIENT, /* quasi-Newton between bounds, by derivatives of the runs */
 } perp_design_method;
 PERP_API const char* perp_design_method_name(perp_design_method method);
 /* Whether the library was built with NLopt. */
@@ -321,6 +323,10 @@ typedef struct perp_evaluation {
     int64_t failed;      /* runs without a value */
     double seconds;      /* of CPU, all runs */
     const char* message; /* of the first such run, or "" */
+    /* method gradient: what chose the candidate ("gradient", "cma-es" after it handed over), and flagged steps of the
+     * gradients of its runs */
+    const char* searched_by;
+    int64_t flagged;
 } perp_evaluation;
 
 typedef enum perp_design_end {
@@ -348,8 +354,14 @@ typedef struct perp_design_report {
     double half_value; /* NaN: it has none then */
     double half_violation;
     int32_t jobs;
-    double seconds;    /* wall time so far */
-    char message[400]; /* of the first run without a value; of a method that gave up */
+    double seconds;          /* wall time so far */
+    char message[400];       /* of the first run without a value; of a method that gave up */
+    int32_t best_constraint; /* the constraint that the best violates most; -1: it violates none */
+    /* method gradient */
+    int64_t gradient_steps,
+        flagged_steps;   /* steps (line searches); of these, with flagged gradients */
+    int64_t handed_over; /* the evaluation after which cma-es went on, the first time; 0: never */
+    char handed_over_reason[400];
 } perp_design_report;
 
 typedef struct perp_design_def {

@@ -97,6 +97,7 @@ def rollout(scene: Union[Scene, PathLike, Mapping[str, Any]], params: Params, *,
         for name in names:
             if name.startswith("/") or name not in trial.parameters:
                 trial._handle.set([(name, columns[name][0])])
+    observe = [observe] if isinstance(observe, str) else list(observe)
     width = _width(base, observe)
     if jobs is None:
         jobs = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -7,6 +7,7 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
 
 from . import _core
 from ._arrays import plain
+from ._errors import InputError
 
 PathLike = Union[str, "os.PathLike[str]"]
 
@@ -66,14 +67,20 @@ class Scene:
         if simple and not self._handle.in_use and self._set_in_place(pairs):
             return self
         # Another handle: simulations of the old one keep it.
-        self._handle = _core.parse(self._handle.text, self._handle.origin,
-                                   [(name, _json(value)) for name, value in pairs],
-                                   self._from_file)
+        changes_of = [(name, _json(value)) for name, value in pairs]
+        source, text = self._source, self._handle.text
+        try:
+            self._handle = _core.parse(source, self._handle.origin, changes_of, self._from_file)
+        except InputError:
+            # bodies and joints of an included file or copies, which only the scene as simulated has
+            if source == text or not all(name.startswith(("/bodies/", "/joints/")) for name, _ in pairs):
+                raise
+            self._handle = _core.parse(text, self._handle.origin, changes_of, self._from_file)
         return self
 
     def _set_in_place(self, pairs: List[Tuple[str, Any]]) -> bool:
         """The quick way: no parsing. False: it did not work, and the slow way says why."""
-        old = self._handle.text
+        old = self._source
         try:
             self._handle.set(pairs)
         except Exception:
@@ -81,13 +88,23 @@ class Scene:
             return False
         return True
 
+    @property
+    def _source(self) -> str:
+        """The scene to be read again: parameters still act on what is included, copied and configured."""
+        source = self._handle.source
+        if source == self._handle.text:
+            return source
+        tree = json.loads(source)
+        _make_absolute(tree, os.path.dirname(os.path.abspath(self._handle.origin)))
+        return json.dumps(tree)
+
     def copy(self) -> "Scene":
         """An independent scene."""
-        return Scene(_core.parse(self._handle.text, self._handle.origin, [], self._from_file),
+        return Scene(_core.parse(self._source, self._handle.origin, [], self._from_file),
                      self._from_file)
 
     def __reduce__(self) -> Tuple[Any, ...]:
-        return _unpickle, (self._handle.text, self._handle.origin, self._from_file)
+        return _unpickle, (self._source, self._handle.origin, self._from_file)
 
     def save(self, path: PathLike) -> None:
         """Write the scene to a file."""
@@ -203,6 +220,16 @@ def load(source: Union[PathLike, Mapping[str, Any], Scene], *,
     return Scene(_core.load(source, changes, folder, floating, self_collision), True)
 
 
+def _make_absolute(tree: Any, folder: str) -> None:
+    """Names of files in a scene, so that they are found from another folder too."""
+    items = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
+    for key, value in items:
+        if key in ("file", "table") and isinstance(value, str):
+            tree[key] = os.path.join(folder, value)
+        else:
+            _make_absolute(value, folder)
+
+
 def with_settings(scene: Union[Scene, PathLike, Mapping[str, Any]], settings: Dict[str, Any]) -> Scene:
     """The scene itself, or a copy with settings by keyword."""
     base = scene if isinstance(scene, Scene) else load(scene)
@@ -220,6 +247,6 @@ def with_settings(scene: Union[Scene, PathLike, Mapping[str, Any]], settings: Di
             raise TypeError(f"no setting or parameter {name!r}"
                             + (f": did you mean {near[0]!r}?" if near else ""))
     handle = base._handle
-    return Scene(_core.parse(handle.text, handle.origin,
+    return Scene(_core.parse(base._source, handle.origin,
                              [(name, _json(value)) for name, value in changes.items()],
                              base._from_file), base._from_file)

@@ -6,6 +6,7 @@ import os
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from . import _arrays, _core
+from ._errors import Error
 from ._scene import PathLike, Scene, _index, with_settings
 
 Vector = Sequence[float]
@@ -264,12 +265,22 @@ class Sim(_core.Sim):
     def run(self, until: Optional[float] = None, record: Optional[PathLike] = None) -> "Sim":
         """Step to the end of the duration or a stop of the scene, or until a time; with `record`,
         every frame goes to a recording. Returns the simulation."""
-        self._run(until, record)
+        if until is not None and until != until:
+            raise ValueError(f"until: must be a time, got {until}")
+        try:
+            self._run(until, record)
+        except Error as error:
+            name = "" if record is None else os.fsdecode(record)
+            if name and str(error).startswith(f"{name}: "):  # about the recording, not the scene
+                error.file, error.pointer, error.message = name, None, str(error)[len(name) + 2:]
+            raise
         return self
 
     def on_step(self, function: Callable[["Sim"], Any]) -> Callable[["Sim"], Any]:
         """Call function(sim) before every step; it may apply forces and set states. An exception in it
         ends the step and comes back as it is. Can be used as a decorator."""
+        if not callable(function):
+            raise TypeError(f"on_step: must be a function, got {type(function).__name__}")
         functions: List[Callable[["Sim"], Any]] = [*self._get_callbacks(), function]
         self._use_callbacks(functions)
         return function

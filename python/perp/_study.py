@@ -89,7 +89,7 @@ def _write_study(study: Union[PathLike, Mapping[str, Any]], folder: str) -> Tupl
         content = dict(study)
         scene = content.get("scene")
         if isinstance(scene, (Mapping, Scene)):
-            text = scene.text if isinstance(scene, Scene) else json.dumps(scene, default=plain)
+            text = scene._source if isinstance(scene, Scene) else json.dumps(scene, default=plain)
             content["scene"] = _write(folder, "scene.json", text)
         elif isinstance(scene, (str, os.PathLike)):
             content["scene"] = os.path.abspath(scene)

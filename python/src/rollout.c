@@ -428,7 +428,7 @@ PyObject* core_rollout(PyObject* module, PyObject* args)
     const perp_model* model = perp_scene_model(scene->scene);
     const int32_t bodies = perp_model_body_count(model);
     const bool planar = perp_model_dimension(model) == 2;
-    rollout all = {.text = strdup(perp_scene_text(scene->scene)),
+    rollout all = {.text = strdup(perp_scene_source(scene->scene)),
                    .origin = scene->origin,
                    .value = buffer.buf,
                    .runs = runs,

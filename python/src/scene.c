@@ -320,6 +320,12 @@ static PyObject* get_text(PyObject* self, void* unused)
     return PyUnicode_FromString(perp_scene_text(((core_scene*)self)->scene));
 }
 
+static PyObject* get_source(PyObject* self, void* unused)
+{
+    (void)unused;
+    return PyUnicode_FromString(perp_scene_source(((core_scene*)self)->scene));
+}
+
 static PyObject* get_origin(PyObject* self, void* unused)
 {
     (void)unused;
@@ -413,6 +419,7 @@ static PyGetSetDef scene_getset[] = {
     {"settings", get_settings, NULL, "How the scene is simulated.", NULL},
     {"name", get_name, NULL, "The name of the scene.", NULL},
     {"text", get_text, NULL, "The scene as it will be simulated, as JSON.", NULL},
+    {"source", get_source, NULL, "The scene to be changed and read again, as JSON.", NULL},
     {"origin", get_origin, NULL, "What messages call the scene.", NULL},
     {"in_use", get_in_use, NULL, "Whether simulations of the scene exist.", NULL},
     {NULL, NULL, NULL, NULL, NULL},

@@ -311,23 +311,50 @@ static PyObject* report_dict(const answer* a)
     return dict;
 }
 
-static PyObject* run_solve(const char* kind, const problem* p, const request* r, answer* a)
+/* Ctrl-C: signal handlers run in the main thread only, with the GIL. */
+typedef struct watch {
+    PyThreadState* released;
+    double polled;
+    bool raised;
+} watch;
+
+#define POLL_SECONDS 0.05
+
+static bool poll_signals(void* user)
+{
+    watch* w = user;
+    const double now = core_clock();
+    if (w->raised || now - w->polled < POLL_SECONDS) {
+        return w->raised;
+    }
+    w->polled = now;
+    PyEval_RestoreThread(w->released);
+    w->raised = PyErr_CheckSignals() != 0; /* the exception stays with this thread */
+    w->released = PyEval_SaveThread();
+    return w->raised;
+}
+
+static PyObject* run_solve(const char* kind, const problem* p, request* r, answer* a)
 {
     perp_context* context = NULL;
     if (perp_context_create(NULL, &context) != PERP_OK) {
         return PyErr_NoMemory();
     }
     perp_status status;
-    PyThreadState* released = PyEval_SaveThread();
+    watch w = {.polled = core_clock()};
+    r->options.cancel = poll_signals;
+    r->options.user = &w;
+    w.released = PyEval_SaveThread();
     status = strcmp(kind, "lcp") == 0    ? solve_lcp(context, p, r, a)
              : strcmp(kind, "mlcp") == 0 ? solve_mlcp(context, p, r, a)
                                          : solve_friction(context, p, r, a);
     if (status == PERP_OK) {
         multiply(p, a->z, a->u);
     }
-    PyEval_RestoreThread(released);
+    PyEval_RestoreThread(w.released);
     PyObject* report =
-        status == PERP_OK ? report_dict(a) : core_raise(status, perp_context_error(context), NULL);
+        w.raised ? NULL
+        : status == PERP_OK ? report_dict(a) : core_raise(status, perp_context_error(context), NULL);
     perp_context_destroy(context);
     return report;
 }
@@ -466,14 +493,17 @@ PyObject* core_solve_file(PyObject* module, PyObject* args)
     const char* path = PyBytes_AsString(encoded);
     perp_status status;
     answer a = {0};
-    PyThreadState* released = PyEval_SaveThread();
+    watch w = {.polled = core_clock()};
+    r.options.cancel = poll_signals;
+    r.options.user = &w;
+    w.released = PyEval_SaveThread();
     status = perp_problem_read(context, path, &file);
     if (status == PERP_OK) {
         a.z = calloc(unknowns(file) + 1, sizeof *a.z);
         status = a.z != NULL ? solve_read(context, file, &r, &a) : PERP_ERROR_MEMORY;
     }
-    PyEval_RestoreThread(released);
-    if (status == PERP_OK) {
+    PyEval_RestoreThread(w.released);
+    if (status == PERP_OK && !w.raised) {
         PyObject* report = report_dict(&a);
         PyObject* z = PyByteArray_FromStringAndSize((const char*)a.z,
                                                     (Py_ssize_t)(unknowns(file) * sizeof *a.z));
@@ -481,7 +511,7 @@ PyObject* core_solve_file(PyObject* module, PyObject* args)
                      ? Py_BuildValue("ssNN", perp_problem_kind_name(perp_problem_file_kind(file)),
                                      perp_problem_file_name(file), z, report)
                      : NULL;
-    } else {
+    } else if (!w.raised) {
         (void)core_raise(status, perp_context_error(context), path);
     }
     free(a.z);

@@ -84,6 +84,19 @@ perp_status perpi_curve_create(perp_context* context, perpi_curve_kind kind, int
     return PERP_OK;
 }
 
+perp_status perpi_curve_create_slopes(perp_context* context, int32_t count, const double* point,
+                                      perpi_curve** curve)
+{
+    perp_status status = count < 1 ? PERP_OK : check_points(context, count, point, 3, 2);
+    if (status == PERP_OK) { /* its own slopes are replaced */
+        status = perpi_curve_create(context, PERPI_CURVE_CUBIC, count, point, 3, 1, curve);
+    }
+    for (int32_t i = 0; status == PERP_OK && i < count; ++i) {
+        (*curve)->m[i] = point[3 * (size_t)i + 2];
+    }
+    return status;
+}
+
 void perpi_curve_destroy(perp_context* context, perpi_curve* curve)
 {
     if (curve != NULL) {
@@ -136,7 +149,7 @@ bool perpi_curve_equal(const perpi_curve* a, const perpi_curve* b)
 {
     bool same = a->kind == b->kind && a->count == b->count;
     for (int32_t i = 0; same && i < a->count; ++i) {
-        same = a->t[i] == b->t[i] && a->x[i] == b->x[i];
+        same = a->t[i] == b->t[i] && a->x[i] == b->x[i] && a->m[i] == b->m[i];
     }
     return same;
 }

@@ -28,6 +28,9 @@ extern const char* const perpi_curve_names[PERPI_CURVE_KIND_COUNT + 1];
 PERP_NODISCARD perp_status perpi_curve_create(perp_context* context, perpi_curve_kind kind,
                                               int32_t count, const double* point, int32_t stride,
                                               int32_t at, perpi_curve** curve);
+/* Cubics with given slopes: rows of t, x and dx/dt. */
+PERP_NODISCARD perp_status perpi_curve_create_slopes(perp_context* context, int32_t count,
+                                                     const double* point, perpi_curve** curve);
 void perpi_curve_destroy(perp_context* context, perpi_curve* curve);
 /* Whether two curves have the same points and kind. */
 bool perpi_curve_equal(const perpi_curve* a, const perpi_curve* b);

@@ -51,7 +51,10 @@ typedef struct pair_record {
     perpi_still_pair* still; /* its memory, or NULL */
 } pair_record;
 
-enum { PAIR_GRAIN = 100 }; /* pairs for a thread to gain */
+enum {
+    PAIR_GRAIN = 100, /* pairs for a thread to gain */
+    MANY_FACES = 100, /* of a polyhedron: its search has memory */
+};
 
 struct perpi_collider {
     perp_context* context;
@@ -78,6 +81,7 @@ struct perpi_collider {
     perpi_still_pair* still; /* by the hash of the pair's shapes */
     size_t still_count;      /* a power of two, or 0 */
     bool polyhedra;          /* the model has some */
+    bool leaves;             /* and one with many faces */
     uint32_t pass;
     /* the last call */
     pair_record *record, *last;
@@ -96,6 +100,10 @@ static void find_routines(perpi_collider* c)
     bool present[PERP_SHAPE_TYPE_COUNT] = {false};
     for (size_t i = 0; i < c->model->shape_count; ++i) {
         present[c->model->shape[i].type] = true;
+    }
+    for (size_t i = 0; i < c->model->shape_count; ++i) {
+        const perpi_polyhedron* p = c->model->shape[i].polyhedron;
+        c->leaves = c->leaves || (p != NULL && p->face_count > MANY_FACES);
     }
     c->polyhedra = present[PERP_SHAPE_BOX] || present[PERP_SHAPE_POLYHEDRON];
     for (int a = 0; a < PERP_SHAPE_TYPE_COUNT; ++a) {
@@ -185,6 +193,7 @@ void perpi_collider_destroy(perpi_collider* collider)
     perpi_free(context, collider->plane);
     perpi_free(context, collider->cache);
     perpi_free(context, collider->list.item);
+    perpi_free(context, collider->list.leaves);
     perpi_free(context, collider->still);
     perpi_free(context, collider->record);
     perpi_free(context, collider->last);
@@ -193,6 +202,7 @@ void perpi_collider_destroy(perpi_collider* collider)
     perpi_free(context, collider->moved);
     for (int32_t i = 1; collider->lane != NULL && i < PERPI_LANES_MOST; ++i) {
         perpi_free(context, collider->lane[i].item);
+        perpi_free(context, collider->lane[i].leaves);
     }
     perpi_free(context, collider->lane);
     perpi_free(context, collider);
@@ -729,6 +739,12 @@ static perp_status find_candidates(perpi_collider* c, const double* margin)
     const int32_t lanes = perpi_lanes_for(c->context, (int64_t)c->broad.pair_count, PAIR_GRAIN);
     if (status == PERP_OK && lanes > 1 && c->lane == NULL) {
         status = perpi_alloc(c->context, PERPI_LANES_MOST, sizeof *c->lane, &c->lane);
+    }
+    for (int32_t k = 0; status == PERP_OK && c->leaves && k < lanes; ++k) {
+        perpi_candidate_list* list = k == 0 ? &c->list : &c->lane[k];
+        if (list->leaves == NULL) {
+            status = perpi_alloc(c->context, 1, perpi_leaf_memory_size(), &list->leaves);
+        }
     }
     if (status == PERP_OK) {
         status = perpi_run_lanes(c->context, lanes, narrow_lane, &job);

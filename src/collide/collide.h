@@ -13,6 +13,7 @@ struct perpi_polygon_meeting;   /* polygon_pair.h */
 struct perpi_feature_pair;      /* the same */
 struct perpi_polyhedron_answer; /* polyhedron.h */
 struct perpi_still_pair;        /* the same */
+struct perpi_leaf_memory;       /* the same */
 
 /* Which candidates a contact model needs; NULL: every feature pair within the margin, without
  * groups. Pairs of shapes without corners or rims, and of these with planes, have no groups under
@@ -96,7 +97,8 @@ typedef struct perpi_candidate_list {
     int32_t overflow; /* pairs so far with too many features for PEG, which have plain rows
                        * instead */
     bool flipped;     /* the routine takes the shapes in the other order: swap when adding */
-    struct perpi_still_pair* still; /* memory of the pair, or NULL: see polyhedron_still.c */
+    struct perpi_still_pair* still;   /* memory of the pair, or NULL: see polyhedron_still.c */
+    struct perpi_leaf_memory* leaves; /* for polyhedra with many faces, or NULL */
 } perpi_candidate_list;
 
 /* point_a, point_b, normal in the routine's order of the shapes. */

@@ -13,6 +13,7 @@ perp_controller_def perp_controller_def_default(void)
 void perpi_controller_free(perp_context* context, perpi_controller* controller)
 {
     perpi_free(context, controller->name);
+    perpi_free(context, controller->moved);
     perpi_values_free(context, &controller->target, 1);
 }
 
@@ -90,6 +91,44 @@ static perp_status check_gains(perp_context* context, const perp_controller_def*
     return PERP_OK;
 }
 
+/* The curve of a trajectory: a spline, or with the rates that it gives. */
+static perp_status make_trajectory(perp_context* context, const perp_controller_def* def,
+                                   perpi_value* target)
+{
+    const char* name = def->interpolation != NULL ? def->interpolation : "cubic";
+    perpi_curve_kind kind = PERPI_CURVE_LINEAR;
+    while (perpi_curve_names[kind] != NULL && strcmp(name, perpi_curve_names[kind]) != 0) {
+        kind = (perpi_curve_kind)(kind + 1);
+    }
+    if (perpi_curve_names[kind] == NULL) {
+        return perpi_fail(context, PERP_ERROR_INPUT,
+                          "trajectory/interpolation: must be linear, cubic or quintic, got '%.80s'",
+                          name);
+    }
+    const int32_t columns = def->trajectory_columns;
+    if (columns != 2 && columns != 3) {
+        return perpi_fail(context, PERP_ERROR_INPUT,
+                          "trajectory/table: must have 2 columns (t, x) or 3 (t, x, rate), got %d",
+                          (int)columns);
+    }
+    if (columns == 3 && kind != PERPI_CURVE_CUBIC) {
+        return perpi_fail(context, PERP_ERROR_INPUT,
+                          "trajectory/interpolation: a table with rates is interpolated by cubics");
+    }
+    const perp_status status = columns == 3
+                                   ? perpi_curve_create_slopes(context, def->trajectory_rows,
+                                                               def->trajectory, &target->curve)
+                                   : perpi_curve_create(context, kind, def->trajectory_rows,
+                                                        def->trajectory, 2, 1, &target->curve);
+    if (status != PERP_OK) { /* the message begins with the row */
+        char message[400];
+        strncpy(message, perp_context_error(context), sizeof message - 1);
+        message[sizeof message - 1] = '\0';
+        return perpi_fail(context, status, "trajectory/table/%s", message);
+    }
+    return PERP_OK;
+}
+
 perp_status perp_model_add_controller(perp_model* model, const perp_controller_def* def)
 {
     perp_context* context = model->context;
@@ -98,7 +137,8 @@ perp_status perp_model_add_controller(perp_model* model, const perp_controller_d
                           .kp = def->kp,
                           .ki = def->ki,
                           .kd = def->kd,
-                          .max_effort = def->max_effort};
+                          .max_effort = def->max_effort,
+                          .gravity = def->gravity};
     perp_status status =
         perpi_check_struct(context, "perp_controller_def", def->struct_size, sizeof *def);
     if (status == PERP_OK) {
@@ -122,7 +162,12 @@ perp_status perp_model_add_controller(perp_model* model, const perp_controller_d
         status = perpi_strndup(context, def->name, strlen(def->name), &c.name);
     }
     if (status == PERP_OK) {
-        status = perpi_value_make(context, def->target, def->target_text, "target", &c.target);
+        status = def->trajectory != NULL ? make_trajectory(context, def, &c.target)
+                                         : perpi_value_make(context, def->target, def->target_text,
+                                                            "target", &c.target);
+    }
+    if (status == PERP_OK) {
+        status = perpi_controller_find_moved(model, &c);
     }
     if (status == PERP_OK) {
         status = perpi_keep_controller(model, def);
@@ -163,7 +208,8 @@ perp_controller_info perp_model_controller_info(const perp_model* model, int32_t
                                  .kp = c->kp,
                                  .ki = c->ki,
                                  .kd = c->kd,
-                                 .max_effort = c->max_effort};
+                                 .max_effort = c->max_effort,
+                                 .gravity = c->gravity};
     v3_to(c->axis, info.axis);
     return info;
 }

@@ -524,7 +524,7 @@ perp_status perp_model_add_joint(perp_model* model, const perp_joint_def* def, i
     if (index != NULL) {
         *index = (int32_t)model->joint_count - 1;
     }
-    return PERP_OK;
+    return perpi_controllers_find_moved(model); /* the tree has grown */
 }
 
 /* ---- queries ------------------------------------------------------------------------------------ */

@@ -178,6 +178,12 @@ perp_status perpi_keep_controller(perp_model* model, const perp_controller_def* 
     copy_text(&kept->arena, &controller.joint, &status);
     copy_text(&kept->arena, &controller.body, &status);
     copy_text(&kept->arena, &controller.target_text, &status);
+    copy_text(&kept->arena, &controller.interpolation, &status);
+    if (controller.trajectory != NULL) {
+        copy_items(&kept->arena, &controller.trajectory,
+                   (size_t)controller.trajectory_rows * (size_t)controller.trajectory_columns,
+                   sizeof *controller.trajectory, &status);
+    }
     if (status == PERP_OK) {
         kept->controller[model->controller_count] = controller;
     }

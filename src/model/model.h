@@ -120,6 +120,10 @@ typedef struct perpi_controller {
     double kp, ki, kd;
     perpi_value target;
     double max_effort;
+    bool gravity;   /* feed-forward */
+    int32_t* moved; /* the bodies that it holds: with gravity */
+    int32_t moved_count;
+    double moved_sign; /* of a joint: +1 if they are on the side of b */
 } perpi_controller;
 
 /* A joint: a frame on each body, columns x, y, z = axis, that coincide at the start. Side 0 is a,
@@ -198,6 +202,10 @@ void perpi_body_free(perp_context* context, perpi_body* body);
 void perpi_joint_resize(perp_model* model);
 void perpi_joint_free(perp_context* context, perpi_joint* joint);
 void perpi_controller_free(perp_context* context, perpi_controller* controller);
+/* The bodies that controllers with feed-forward of gravity hold: model/held.c. */
+PERP_NODISCARD perp_status perpi_controller_find_moved(const struct perp_model* model,
+                                                       perpi_controller* controller);
+PERP_NODISCARD perp_status perpi_controllers_find_moved(struct perp_model* model);
 /* Whether a joint that excludes collision connects the two. */
 bool perpi_model_joined(const perp_model* model, int32_t a, int32_t b);
 /* Revolute or prismatic: has limits, friction, motor, effort. */

@@ -10,9 +10,10 @@
 #include <string.h>
 
 #include "base/context.h"
-#include "perp/gradient.h"
+#include "scene/gradient.h"
 #include "scene/pointer.h"
 #include "scene/sensitivity.h"
+#include "scene/variant.h"
 #include "sim/gradient.h"
 #include "sim/measure.h"
 #include "sim/sim.h"
@@ -50,7 +51,7 @@ static perp_status number_of(perp_context* context, const perp_scene* scene, con
         *value = perp_scene_parameter(scene, i).value;
         return PERP_OK;
     }
-    json_t* root = json_loads(perp_scene_text(scene), 0, NULL);
+    json_t* root = json_loads(perp_scene_source(scene), 0, NULL);
     json_t *null = json_null(), *old = NULL;
     bool of_file;
     perp_status status = root != NULL ? perpi_json_place(context, perp_scene_name(scene), root,
@@ -70,10 +71,11 @@ static perp_status scene_at(perp_context* context, const perp_scene* scene, cons
                             double value, perp_scene** out)
 {
     char text[40];
-    const char* own = perp_scene_text(scene);
+    const char* own = perp_scene_source(scene);
     const perp_override override = {.pointer = name, .value = text};
     (void)snprintf(text, sizeof text, "%.17g", value);
-    return perp_scene_parse(context, own, strlen(own), perp_scene_name(scene), &override, 1, out);
+    return perp_scene_parse(context, own, strlen(own), perpi_scene_origin(scene), &override, 1,
+                            out);
 }
 
 /* The measure with the parameters at their other values, if it has any. */
@@ -361,8 +363,8 @@ static perp_status prepare_parameters(perp_context* context, const perp_scene* s
 }
 
 static perp_status run_gradient(perp_context* context, const perp_scene* scene, perp_sim* sim,
-                                const perp_gradient_def* def, const double* direction, prepared* x,
-                                perp_gradient* g)
+                                const perp_gradient_def* def, bool only_try,
+                                const double* direction, prepared* x, perp_gradient* g)
 {
     int32_t measure;
     perp_status status = find_measure(context, sim, def->measure, &measure);
@@ -383,7 +385,8 @@ static perp_status run_gradient(perp_context* context, const perp_scene* scene, 
                                          .light = x->light.item,
                                          .light_count = x->light.count,
                                          .direction = direction};
-        status = perpi_gradient_run(sim, &in, &g->value, g->of, g->start, &g->flags);
+        status = only_try ? perpi_gradient_check_parameters(sim, &in)
+                          : perpi_gradient_run(sim, &in, &g->value, g->of, g->start, &g->flags);
     }
     if (status == PERP_OK && g->start != NULL) {
         spread_start(perp_scene_model(scene), g);
@@ -398,8 +401,8 @@ static perp_status run_gradient(perp_context* context, const perp_scene* scene, 
 }
 
 static perp_status create_gradient(perp_context* context, perp_scene* scene,
-                                   const perp_gradient_def* def, const double* direction,
-                                   perp_gradient** gradient)
+                                   const perp_gradient_def* def, bool only_try,
+                                   const double* direction, perp_gradient** gradient)
 {
     perp_gradient* g = NULL;
     perp_sim* sim = NULL;
@@ -433,7 +436,7 @@ static perp_status create_gradient(perp_context* context, perp_scene* scene,
         status = perp_sim_create_from_scene(context, scene, &sim);
     }
     if (status == PERP_OK) {
-        status = run_gradient(context, scene, sim, def, direction, &x, g);
+        status = run_gradient(context, scene, sim, def, only_try, direction, &x, g);
     }
     perp_sim_destroy(sim);
     perpi_sensitivity_destroy(x.sensitivity);
@@ -448,7 +451,7 @@ static perp_status create_gradient(perp_context* context, perp_scene* scene,
 perp_status perp_gradient_create(perp_context* context, perp_scene* scene,
                                  const perp_gradient_def* def, perp_gradient** gradient)
 {
-    return create_gradient(context, scene, def, NULL, gradient);
+    return create_gradient(context, scene, def, false, NULL, gradient);
 }
 
 perp_status perp_gradient_direction(perp_context* context, perp_scene* scene,
@@ -466,7 +469,7 @@ perp_status perp_gradient_direction(perp_context* context, perp_scene* scene,
                           "gradient: a direction needs finite parts of one or more parameters");
     }
     forward.mode = PERP_GRADIENT_FORWARD;
-    const perp_status status = create_gradient(context, scene, &forward, direction, &g);
+    const perp_status status = create_gradient(context, scene, &forward, false, direction, &g);
     if (status == PERP_OK) {
         *value = g->value;
         *derivative = g->of[0];
@@ -475,6 +478,15 @@ perp_status perp_gradient_direction(perp_context* context, perp_scene* scene,
         }
     }
     perp_gradient_destroy(g);
+    return status;
+}
+
+perp_status perpi_gradient_try(perp_context* context, perp_scene* scene,
+                               const perp_gradient_def* def)
+{
+    perp_gradient* g = NULL;
+    const perp_status status = create_gradient(context, scene, def, true, NULL, &g);
+    perp_gradient_destroy(status == PERP_OK ? g : NULL);
     return status;
 }
 

@@ -99,11 +99,22 @@ void perpi_mjcf_note(char* list, size_t size, const char* word)
 
 bool perpi_is_mjcf(const char* text, size_t length)
 {
+    char narrow[4096]; /* of UTF-16, which begins with the mark FE FF or FF FE */
+    const unsigned char* byte = (const unsigned char*)text;
+    if (length >= 2 && byte[0] + byte[1] == 0xFE + 0xFF && (byte[0] == 0xFE || byte[0] == 0xFF)) {
+        const size_t low = byte[0] == 0xFE ? 1 : 0;
+        size_t n = 0;
+        for (size_t i = 2; i + 1 < length && n < sizeof narrow; i += 2) {
+            narrow[n++] = text[i + 1 - low] == 0 ? text[i + low] : '?';
+        }
+        text = narrow;
+        length = n;
+    }
     for (size_t i = 0; i + 7 < length; ++i) {
         if (text[i] != '<') {
             continue;
         }
-        if (strncmp(text + i, "<!--", 4) == 0) {
+        if (strncmp(text + i, "<!--", 4) == 0) { /* i + 7 < length */
             while (i + 2 < length && strncmp(text + i, "-->", 3) != 0) {
                 ++i;
             }

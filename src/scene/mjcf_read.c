@@ -533,13 +533,15 @@ static perp_status read_joint(perpi_mjcf* m, const perpi_xml_node* node, int32_t
     }
     b->joint = b->joint_count == 0 ? (int32_t)m->joints.count - 1 : b->joint;
     b->joint_count++;
-    if (joint->type == PERPI_MJCF_FREE) {
-        return b->parent == 0 && b->joint_count == 1
-                   ? PERP_OK
-                   : perpi_mjcf_fail(m, node,
-                                     "<%s>: a free joint must be the only joint of a body "
-                                     "of the world",
-                                     node->name);
+    const bool free = joint->type == PERPI_MJCF_FREE;
+    if ((free && b->parent != 0) ||
+        (b->joint_count > 1 && (free || m->joint[b->joint].type == PERPI_MJCF_FREE))) {
+        return perpi_mjcf_fail(m, node,
+                               "<%s>: a free joint must be the only joint of a body of the world",
+                               node->name);
+    }
+    if (free) {
+        return PERP_OK;
     }
     double pos[3] = {0}, axis[3] = {0, 0, 1};
     PERPI_TRY(perpi_mjcf_numbers(m, &e, "pos", 3, 3, pos, NULL));

@@ -70,6 +70,17 @@ static perp_status read_key(perpi_mjcf* m, const perpi_xml_node* key)
         PERPI_TRY(perpi_mjcf_numbers(m, &e, "qpos", m->nq, m->nq, m->qpos, NULL));
         PERPI_TRY(perpi_mjcf_numbers(m, &e, "qvel", m->nv, m->nv, m->qvel, NULL));
     }
+    for (size_t i = 0; i < m->joints.count; ++i) {
+        const perpi_mjcf_joint* joint = &m->joint[i];
+        if (joint->type != PERPI_MJCF_FREE && joint->type != PERPI_MJCF_BALL) {
+            continue;
+        }
+        const double* q = m->qpos + joint->qpos + (joint->type == PERPI_MJCF_FREE ? 3 : 0);
+        if (!(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3] > 0.0)) {
+            return perpi_mjcf_fail(m, key,
+                                   "<key> qpos: the quaternion of a joint must not be zero");
+        }
+    }
     PERPI_TRY(perpi_arena_take(m->arena, PERPI_MJCF_NUMBERS, sizeof *ctrl, &ctrl));
     PERPI_TRY(perpi_mjcf_numbers(m, &e, "ctrl", 1, PERPI_MJCF_NUMBERS, ctrl, &given));
     m->ctrl = given > 0 ? ctrl : NULL;
@@ -101,7 +112,7 @@ static perp_status choose_start(perpi_mjcf* m)
     memset(m->qvel, 0, ((size_t)m->nv + 1) * sizeof *m->qvel);
     m->ctrl = NULL;
     m->ctrl_count = 0;
-    perpi_mjcf_note(m->ignored, sizeof m->ignored, "keyframe 'home', whose sizes do not fit");
+    perpi_mjcf_note(m->ignored, sizeof m->ignored, "keyframe 'home', whose numbers do not fit");
     return PERP_OK;
 }
 

@@ -4,10 +4,49 @@
 #include "perp/force.h"
 #include "scene/reader.h"
 
+static perp_status read_trajectory(perpi_reader* r, const json_t* controller,
+                                   perp_controller_def* def)
+{
+    static const char* const known[] = {"table", "interpolation", "column", NULL};
+    const json_t* trajectory = json_object_get(controller, "trajectory");
+    if (trajectory == NULL) {
+        return perpi_require(r, controller, "target");
+    }
+    if (json_object_get(controller, "target") != NULL) {
+        return perpi_reader_fail_key(r, "trajectory", PERP_ERROR_INPUT,
+                                     "give a target or a trajectory, not both");
+    }
+    const size_t mark = perpi_reader_enter(r, "trajectory");
+    PERPI_TRY(perpi_read_object(r, trajectory, known));
+    PERPI_TRY(perpi_require(r, trajectory, "table"));
+    if (json_object_get(trajectory, "column") != NULL) {
+        return perpi_reader_fail_key(r, "column", PERP_ERROR_INPUT,
+                                     "is for a table in a file: the name of its column");
+    }
+    PERPI_TRY(perpi_read_rows(r, trajectory, &def->trajectory, &def->trajectory_rows,
+                              &def->trajectory_columns));
+    PERPI_TRY(perpi_read_string(r, trajectory, "interpolation", &def->interpolation));
+    perpi_reader_leave(r, mark);
+    return PERP_OK;
+}
+
+static perp_status read_feed_forward(perpi_reader* r, const json_t* controller, bool* gravity)
+{
+    const char* what = NULL;
+    PERPI_TRY(perpi_read_string(r, controller, "feed_forward", &what));
+    if (what != NULL && strcmp(what, "gravity") != 0 && strcmp(what, "none") != 0) {
+        return perpi_reader_fail_key(r, "feed_forward", PERP_ERROR_INPUT,
+                                     "must be gravity or none, got '%.80s'", what);
+    }
+    *gravity = what != NULL && strcmp(what, "gravity") == 0;
+    return PERP_OK;
+}
+
 static perp_status read_controller(perpi_reader* r, const json_t* value)
 {
-    static const char* const known[] = {"type", "name", "joint",  "body",       "axis", "kp",
-                                        "ki",   "kd",   "target", "max_effort", NULL};
+    static const char* const known[] = {
+        "type", "name",   "joint",      "body",       "axis",         "kp", "ki",
+        "kd",   "target", "max_effort", "trajectory", "feed_forward", NULL};
     PERPI_TRY(perpi_read_object(r, value, known));
     PERPI_TRY(perpi_require(r, value, "type"));
     const char* type = NULL;
@@ -20,8 +59,9 @@ static perp_status read_controller(perpi_reader* r, const json_t* value)
         return perpi_reader_fail_key(r, "ki", PERP_ERROR_INPUT,
                                      "a pd controller has no integral; make its type pid");
     }
-    PERPI_TRY(perpi_require(r, value, "target"));
     perp_controller_def def = perp_controller_def_default();
+    PERPI_TRY(read_trajectory(r, value, &def));
+    PERPI_TRY(read_feed_forward(r, value, &def.gravity));
     PERPI_TRY(perpi_read_string(r, value, "joint", &def.joint));
     PERPI_TRY(perpi_read_string(r, value, "body", &def.body));
     if (def.joint != NULL && json_object_get(value, "axis") != NULL) {

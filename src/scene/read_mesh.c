@@ -4,8 +4,9 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "scene/notice.h"
 #include "scene/reader.h"
-#include "shape/mesh_file.h"
+#include "shape/mesh_repair.h"
 
 static perp_status out_of_memory(perpi_reader* r)
 {
@@ -61,6 +62,29 @@ static perp_status read_scale(perpi_reader* r, const json_t* shape, double scale
     return PERP_OK;
 }
 
+/* Pictures and hulls may be open. */
+static bool needs_solid(const json_t* shape)
+{
+    return !json_is_true(json_object_get(shape, "visual")) &&
+           !json_is_true(json_object_get(shape, "convex"));
+}
+
+static perp_status read_solid(perpi_reader* r, const char* name, const char* path,
+                              perpi_mesh_data* mesh)
+{
+    perpi_mesh_report report;
+    char text[512];
+    perp_status status = perpi_mesh_repair(r->context, mesh, &report);
+    if (status == PERP_OK) {
+        status = perpi_mesh_check_holes(r->context, path, &report);
+    }
+    if (status == PERP_OK && r->notices != NULL &&
+        perpi_mesh_report_text(&report, text, sizeof text)) {
+        status = perpi_notice_add(r->notices, "%s: %s", name, text);
+    }
+    return status;
+}
+
 static perp_status embed_mesh_file(perpi_reader* r, json_t* shape)
 {
     const char* name = NULL;
@@ -75,8 +99,12 @@ static perp_status embed_mesh_file(perpi_reader* r, json_t* shape)
     PERPI_TRY(perpi_file_beside(r->context, r->origin, name, &path));
     perpi_mesh_data mesh = {0};
     perp_status status = perpi_mesh_read(r->context, path, &mesh);
+    if (status == PERP_OK && needs_solid(shape)) {
+        status = read_solid(r, name, path, &mesh);
+    }
     perpi_free(r->context, path);
     if (status != PERP_OK) {
+        perpi_mesh_free(r->context, &mesh);
         char message[1024];
         strncpy(message, perp_context_error(r->context), sizeof message - 1);
         message[sizeof message - 1] = '\0';

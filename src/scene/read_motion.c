@@ -6,16 +6,10 @@ static const char* const known[] = {
     "velocity",      "angular_velocity", "acceleration",      "table",
     "interpolation", "max_speed",        "max_angular_speed", NULL};
 
-/* Rows of equally many numbers. */
-static perp_status read_table(perpi_reader* r, const json_t* motion, perp_motion_def* def)
+perp_status perpi_read_rows(perpi_reader* r, const json_t* object, const double** out,
+                            int32_t* row_count, int32_t* column_count)
 {
-    const json_t* table = json_object_get(motion, "table");
-    if (table == NULL) {
-        return json_object_get(motion, "interpolation") == NULL
-                   ? PERP_OK
-                   : perpi_reader_fail_key(r, "interpolation", PERP_ERROR_INPUT,
-                                           "is for a table; an expression may use cubic(t, ...)");
-    }
+    const json_t* table = json_object_get(object, "table");
     const size_t mark = perpi_reader_enter(r, "table");
     PERPI_TRY(perpi_read_array(r, table));
     const size_t rows = json_array_size(table);
@@ -42,9 +36,21 @@ static perp_status read_table(perpi_reader* r, const json_t* motion, perp_motion
         perpi_reader_leave(r, item);
     }
     perpi_reader_leave(r, mark);
-    def->table = number;
-    def->table_rows = (int32_t)rows;
-    def->table_columns = (int32_t)columns;
+    *out = number;
+    *row_count = (int32_t)rows;
+    *column_count = (int32_t)columns;
+    return PERP_OK;
+}
+
+static perp_status read_table(perpi_reader* r, const json_t* motion, perp_motion_def* def)
+{
+    if (json_object_get(motion, "table") == NULL) {
+        return json_object_get(motion, "interpolation") == NULL
+                   ? PERP_OK
+                   : perpi_reader_fail_key(r, "interpolation", PERP_ERROR_INPUT,
+                                           "is for a table; an expression may use cubic(t, ...)");
+    }
+    PERPI_TRY(perpi_read_rows(r, motion, &def->table, &def->table_rows, &def->table_columns));
     return perpi_read_string(r, motion, "interpolation", &def->interpolation);
 }
 

@@ -33,6 +33,7 @@ typedef struct perpi_reader {
     perp_model* model;
     perpi_parameters* parameters; /* of the scene, that numbers may be expressions of */
     perpi_arena arena; /* the data that a def points to, until the model has copied them */
+    struct perpi_notices* notices; /* of what is changed while reading; NULL: not said */
     char path[512];
     size_t path_length;
 } perpi_reader;
@@ -136,6 +137,9 @@ PERP_NODISCARD perp_status perpi_read_pairs(perpi_reader* r, const json_t* root)
 PERP_NODISCARD perp_status perpi_read_forces(perpi_reader* r, const json_t* root);
 PERP_NODISCARD perp_status perpi_read_joints(perpi_reader* r, const json_t* root);
 PERP_NODISCARD perp_status perpi_read_controllers(perpi_reader* r, const json_t* root);
+/* Rows of equally many numbers under "table". */
+PERP_NODISCARD perp_status perpi_read_rows(perpi_reader* r, const json_t* object,
+                                           const double** table, int32_t* rows, int32_t* columns);
 /* Arrays with room for one more, allocated with the context; the caller frees them, also on failure. Texts
  * belong to the tree. */
 PERP_NODISCARD perp_status perpi_read_measures(perpi_reader* r, const json_t* root,
@@ -147,6 +151,10 @@ PERP_NODISCARD perp_status perpi_read_stops(perpi_reader* r, const json_t* root,
  * complete. A name is relative to the folder of origin. */
 PERP_NODISCARD perp_status perpi_inline_tables(perp_context* context, const char* origin,
                                                json_t* root);
+/* The same for the trajectories of controllers: scene/trajectory.c. */
+bool perpi_has_trajectories(const json_t* root);
+PERP_NODISCARD perp_status perpi_inline_trajectories(perp_context* context, const char* origin,
+                                                     json_t* root);
 /* run: out. options (of the solver), stepper_options: allocated with the context; the caller frees
  * them, also on failure. */
 PERP_NODISCARD perp_status perpi_read_run(perpi_reader* r, const json_t* root, perp_sim_def* run,

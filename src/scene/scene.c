@@ -38,6 +38,7 @@ struct perp_scene {
     scene_parts parts;
     perpi_arena arena; /* of the reader, kept for the next rebuild */
     char* text;        /* of root */
+    char* source_text; /* of source */
     bool text_old;     /* it was built again since */
     bool embeds;       /* source has names of files */
     bool embed_next;   /* they must be read again, */
@@ -184,35 +185,35 @@ static void free_parts(perp_context* context, scene_parts* parts)
     *parts = (scene_parts){0};
 }
 
-static perp_status dump_tree(perp_scene* scene, int precision)
+static perp_status dump_tree(perp_context* context, const json_t* tree, int precision, char** text)
 {
-    perpi_free(scene->context, scene->text);
-    scene->text = NULL;
+    perpi_free(context, *text);
+    *text = NULL;
     const size_t flags = JSON_REAL_PRECISION(precision);
-    const size_t size = json_dumpb(scene->root, NULL, 0, flags);
+    const size_t size = json_dumpb(tree, NULL, 0, flags);
     if (size == 0) {
-        return perpi_fail(scene->context, PERP_ERROR_MEMORY, "out of memory");
+        return perpi_fail(context, PERP_ERROR_MEMORY, "out of memory");
     }
-    PERPI_TRY(perpi_alloc(scene->context, size + 1, 1, &scene->text));
-    return json_dumpb(scene->root, scene->text, size, flags) == size
+    PERPI_TRY(perpi_alloc(context, size + 1, 1, text));
+    return json_dumpb(tree, *text, size, flags) == size
                ? PERP_OK
-               : perpi_fail(scene->context, PERP_ERROR_MEMORY, "out of memory");
+               : perpi_fail(context, PERP_ERROR_MEMORY, "out of memory");
 }
 
-/* The tree as text. 17 digits preserve every double, but print 9.81 as 9.8100000000000005; 15
+/* A tree as text. 17 digits preserve every double, but print 9.81 as 9.8100000000000005; 15
  * digits suffice for most given numbers. */
-static perp_status write_text(perp_scene* scene)
+static perp_status write_text(perp_context* context, const json_t* tree, char** text)
 {
     for (int precision = 15; precision < 17; ++precision) {
-        PERPI_TRY(dump_tree(scene, precision));
-        json_t* again = json_loads(scene->text, 0, NULL);
-        const bool same = json_equal(scene->root, again); /* compare reals bit by bit */
+        PERPI_TRY(dump_tree(context, tree, precision, text));
+        json_t* again = json_loads(*text, 0, NULL);
+        const bool same = json_equal(tree, again); /* compare reals bit by bit */
         json_decref(again);
         if (same) {
             return PERP_OK;
         }
     }
-    return dump_tree(scene, 17);
+    return dump_tree(context, tree, 17, text);
 }
 
 /* Reads parts from root. */
@@ -272,6 +273,9 @@ static perp_status retire(perp_scene* scene, json_t* value)
 /* Whether the scene names files of meshes or tables. */
 static bool has_files(const json_t* root)
 {
+    if (perpi_has_trajectories(root)) {
+        return true;
+    }
     const json_t* bodies = json_object_get(root, "bodies");
     for (size_t i = 0; i < json_array_size(bodies); ++i) {
         const json_t* body = json_array_get(bodies, i);
@@ -359,7 +363,7 @@ static perp_status expand_tree(const perp_scene* scene, perpi_reader* r, json_t*
 }
 
 /* Replaces root by a copy of source with the contents of its files. */
-static perp_status embed_files(perp_scene* scene)
+static perp_status embed_files(perp_scene* scene, perpi_notices* notices)
 {
     perp_context* context = scene->context;
     json_t* root = json_deep_copy(scene->source);
@@ -367,8 +371,12 @@ static perp_status embed_files(perp_scene* scene)
         return perpi_fail(context, PERP_ERROR_MEMORY, "%s: out of memory", scene->origin);
     }
     perp_status status = perpi_inline_tables(context, scene->origin, root);
+    if (status == PERP_OK) {
+        status = perpi_inline_trajectories(context, scene->origin, root);
+    }
     perpi_parameters parameters = {0};
-    perpi_reader r = {.context = context, .origin = scene->origin, .dimension = 3};
+    perpi_reader r = {
+        .context = context, .origin = scene->origin, .dimension = 3, .notices = notices};
     perpi_arena_init(&r.arena, context);
     if (status == PERP_OK) {
         status = perpi_read_parameters(&r, root, &parameters);
@@ -406,7 +414,8 @@ static perp_status embed_files(perp_scene* scene)
 }
 
 /* Builds the model and settings from scene->source. */
-static perp_status build_scene(perp_scene* scene, const perp_override* override, int32_t count)
+static perp_status build_scene(perp_scene* scene, const perp_override* override, int32_t count,
+                               perpi_notices* notices)
 {
     perp_context* context = scene->context;
     for (int32_t i = 0; i < count; ++i) {
@@ -417,7 +426,7 @@ static perp_status build_scene(perp_scene* scene, const perp_override* override,
     scene->expanded = perpi_expands(scene->source);
     scene->embeds = scene->expanded || has_files(scene->source);
     if (scene->embeds) {
-        PERPI_TRY(embed_files(scene));
+        PERPI_TRY(embed_files(scene, notices));
     } else {
         scene->root = json_incref(scene->source);
     }
@@ -498,7 +507,7 @@ static perp_status create_scene(perp_context* context, const scene_text* from,
             ? perpi_mjcf_scene(context, text, length, s->origin, urdf, &notices, &s->source)
             : perpi_urdf_scene(context, text, length, s->origin, urdf, &notices, &s->source);
     if (status == PERP_OK) {
-        status = build_scene(s, override, count);
+        status = build_scene(s, override, count, &notices);
     }
     if (status == PERP_OK) {
         status = notice_meshes(s, &notices);
@@ -534,7 +543,7 @@ perp_status perpi_scene_from_model(perp_context* context, const perp_model* mode
     PERPI_TRY(new_scene(context, "model", &s));
     perp_status status = perpi_scene_tree(context, model, run, record_every, &s->source);
     if (status == PERP_OK) {
-        status = build_scene(s, NULL, 0);
+        status = build_scene(s, NULL, 0, NULL);
     }
     if (status != PERP_OK) {
         perp_scene_destroy(s);
@@ -624,6 +633,7 @@ void perp_scene_destroy(perp_scene* scene)
     perpi_arena_free(&scene->arena);
     perpi_free(context, scene->embed_used);
     perpi_free(context, scene->text);
+    perpi_free(context, scene->source_text);
     perpi_free(context, scene->origin);
     json_decref(scene->retired);
     json_decref(scene->root);
@@ -644,11 +654,27 @@ const char* perp_scene_name(const perp_scene* scene)
 const char* perp_scene_text(const perp_scene* scene)
 {
     perp_scene* owner = (perp_scene*)scene; /* the text is made when it is asked for */
-    if (scene->text_old && write_text(owner) != PERP_OK) {
+    if (scene->text_old && write_text(scene->context, scene->root, &owner->text) != PERP_OK) {
         return NULL;
     }
     owner->text_old = false;
     return scene->text;
+}
+
+const char* perp_scene_source(const perp_scene* scene)
+{
+    perp_scene* owner = (perp_scene*)scene;
+    if (!scene->expanded && !scene->embed_always) {
+        return perp_scene_text(scene);
+    }
+    return write_text(scene->context, scene->source, &owner->source_text) == PERP_OK
+               ? scene->source_text
+               : NULL;
+}
+
+const char* perpi_scene_origin(const perp_scene* scene)
+{
+    return scene->origin;
 }
 
 int32_t perp_scene_record_every(const perp_scene* scene)
@@ -744,7 +770,7 @@ perp_status perp_scene_set_string(perp_scene* scene, const char* name, const cha
 perp_status perp_scene_rebuild(perp_scene* scene)
 {
     if (scene->embeds && (scene->embed_next || scene->embed_always)) {
-        PERPI_TRY(embed_files(scene));
+        PERPI_TRY(embed_files(scene, NULL));
     }
     PERPI_TRY(build_parts(scene));
     scene->text_old = true;
@@ -770,7 +796,7 @@ static perp_status exchange_value(perp_scene* scene, const char* name, json_t* v
         json_decref(in_root);
         return PERP_OK;
     }
-    return embed_files(scene);
+    return embed_files(scene, NULL);
 }
 
 /* The value at a JSON pointer; NULL: there is none. */

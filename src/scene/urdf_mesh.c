@@ -5,7 +5,7 @@
  */
 #include "scene/urdf.h"
 #include "shape/decompose.h"
-#include "shape/mesh_file.h"
+#include "shape/mesh_repair.h"
 
 static json_t* points_json(const perpi_polyhedron* p)
 {
@@ -70,12 +70,26 @@ perp_status perpi_urdf_probe_mesh(perp_context* context, const char* path, const
     if (status != PERP_OK) {
         return status;
     }
+    perpi_mesh_report report; /* said when the scene reads the file */
+    status = perpi_mesh_repair(context, &mesh, &report);
+    if (status != PERP_OK) {
+        perpi_mesh_free(context, &mesh);
+        return status;
+    }
     perpi_mesh_scale(&mesh, scale);
     for (size_t i = 0; i < mesh.vertex_count; ++i) {
         const double along = v3_dot(down, v3_from(mesh.vertex + 3 * i));
         probe->reach = along > probe->reach ? along : probe->reach;
     }
     status = try_mesh(context, &mesh, decompose, &probe->how);
+    if (status == PERP_ERROR_INPUT && report.welded > 0) { /* the hull is that of all vertices */
+        perpi_mesh_free(context, &mesh);
+        const perp_status again = perpi_mesh_read(context, path, &mesh);
+        if (again != PERP_OK) {
+            return again;
+        }
+        perpi_mesh_scale(&mesh, scale);
+    }
     if (status == PERP_ERROR_INPUT) {
         status = take_hull(context, &mesh, probe);
     }

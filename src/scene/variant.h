@@ -4,6 +4,8 @@
 
 #include "perp/scene.h"
 
+/* What files are relative to. */
+const char* perpi_scene_origin(const perp_scene* scene);
 /* The present number of a parameter (name; of an expression too) or of a place (JSON pointer). PERP_ERROR_INPUT: there
  * is none, or the place has an expression. */
 PERP_NODISCARD perp_status perpi_scene_number(perp_scene* scene, const char* name, double* value);

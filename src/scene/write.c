@@ -672,8 +672,23 @@ static json_t* controller_json(writer* w, const perp_controller_def* def)
     put_number(w, controller, "kp", def->kp, 0.0);
     put_number(w, controller, "ki", def->ki, 0.0);
     put_number(w, controller, "kd", def->kd, 0.0);
-    put(w, controller, "target", value(def->target, def->target_text));
+    if (def->trajectory != NULL) {
+        json_t *trajectory = made(w, json_object()), *table = made(w, json_array());
+        const int32_t columns = def->trajectory_columns;
+        for (int32_t i = 0; i < def->trajectory_rows; ++i) {
+            add(w, table, numbers(w, def->trajectory + (size_t)i * (size_t)columns, columns));
+        }
+        put(w, trajectory, "table", table);
+        put_text(w, trajectory, "interpolation",
+                 def->interpolation != NULL ? def->interpolation : "cubic");
+        put(w, controller, "trajectory", trajectory);
+    } else {
+        put(w, controller, "target", value(def->target, def->target_text));
+    }
     put_number(w, controller, "max_effort", def->max_effort, INFINITY);
+    if (def->gravity) {
+        put_text(w, controller, "feed_forward", "gravity");
+    }
     return controller;
 }
 

@@ -47,7 +47,8 @@ static perp_status fail_edge(perp_context* context, const perp_shape_def* def, c
     const vec3 a = vertex_at(def, s->low), b = vertex_at(def, s->high);
     return perpi_fail(
         context, PERP_ERROR_INPUT,
-        "faces: %s: the edge from vertex %d (%g, %g, %g) to vertex %d (%g, %g, %g) %s",
+        "faces: %s: the edge from vertex %d (%g, %g, %g) to vertex %d (%g, %g, %g) %s; "
+        "\"convex\": true takes the convex hull",
         name_of(def), (int)s->low, a.x, a.y, a.z, (int)s->high, b.x, b.y, b.z, what);
 }
 

@@ -1,5 +1,5 @@
 /* src/shape/mesh_load.c - mesh files for models that are built in C. */
-#include "shape/mesh_file.h"
+#include "shape/mesh_repair.h"
 
 #include <math.h>
 
@@ -26,6 +26,14 @@ perp_status perp_mesh_load(perp_context* context, const char* path, const double
     }
     m->context = context;
     status = perpi_mesh_read(context, path, &m->data);
+    perpi_mesh_report report;
+    if (status == PERP_OK) {
+        status = perpi_mesh_repair(context, &m->data, &report); /* a picture may have holes */
+    }
+    char text[512];
+    if (status == PERP_OK && perpi_mesh_report_text(&report, text, sizeof text)) {
+        perpi_log(context, PERP_LOG_WARNING, "%s: %s", path, text);
+    }
     if (status != PERP_OK) {
         perp_mesh_destroy(m);
         return status;

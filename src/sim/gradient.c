@@ -60,6 +60,11 @@ perp_status perpi_gradient_check(perp_sim* sim, int32_t measure)
     if (sim->def.allow_overlap) {
         return refuse(sim, "allow_overlap moves bodies at the start, which has no derivative");
     }
+    for (size_t i = 0; i < sim->model->controller_count; ++i) {
+        if (sim->model->controller[i].gravity) {
+            return refuse(sim, "feed-forward of gravity has no derivative");
+        }
+    }
     for (size_t i = 0; i < sim->model->joint_count; ++i) {
         if (sim->model->joint[i].type == PERP_JOINT_GEAR || sim->model->joint[i].armature > 0.0) {
             return refuse(sim, "gears and armature of joints have no derivative");
@@ -82,8 +87,8 @@ perp_status perpi_gradient_check(perp_sim* sim, int32_t measure)
         }
     }
     const perp_measure_def* def = &sim->asked.measure[measure];
-    if (def->over > 0.0 || (def->every > 0.0 && def->kind != PERP_MEASURE_SUM)) {
-        return refuse(sim, "measures over windows have no derivative");
+    if (def->over > 0.0 && sim->adaptive) {
+        return refuse(sim, "measures over windows have a derivative with fixed steps only");
     }
     int32_t count;
     const perp_quantity* quantity = perpi_measures_quantities(sim, &count);
@@ -272,6 +277,26 @@ static perp_status run_forward(perpi_gradient_work* g, double* value)
 
 /* ---- samples -------------------------------------------------------------------------------------*/
 
+/* Weight of state k in the last window that has ended (measure_timed.h): the expression is linear in a step. */
+static double window_weight(const perpi_gradient_work* g, int64_t k, const perp_measure_def* def)
+{
+    const double every = def->every > 0.0 ? def->every : def->over;
+    const double begin = g->time[0], elapsed = g->time[g->count - 1] - begin;
+    const double end = begin + perpi_timed_passed(elapsed, every) * every;
+    double weight = 0.0;
+    for (int side = 0; side < 2; ++side) { /* the steps before and after the state */
+        const int64_t from = k - 1 + side;
+        if (from < 0 || from + 1 >= g->count || !(end > begin)) {
+            continue;
+        }
+        const double t0 = g->time[from], t1 = g->time[from + 1];
+        const double a = end - def->over > t0 ? end - def->over : t0, b = end < t1 ? end : t1;
+        const double part = (0.5 * (a + b) - t0) / (t1 - t0);
+        weight += b > a ? (b - a) * (side == 0 ? part : 1.0 - part) : 0.0;
+    }
+    return weight / (def->kind == PERP_MEASURE_MEAN ? def->over : 1.0);
+}
+
 /* Weight of state k in the measure; of a condition that becomes true, of its margin. */
 static double weight_of(const perpi_gradient_work* g, int64_t k)
 {
@@ -279,6 +304,10 @@ static double weight_of(const perpi_gradient_work* g, int64_t k)
     const double left = k > 0 ? g->time[k] - g->time[k - 1] : 0.0;
     const double right = k < last ? g->time[k + 1] - g->time[k] : 0.0;
     const double span = g->time[last] - g->time[0];
+    const perp_measure_def* def = &g->sim->asked.measure[g->in->measure];
+    if (def->over > 0.0) {
+        return window_weight(g, k, def);
+    }
     switch (g->kind) {
     case PERP_MEASURE_MAX:
     case PERP_MEASURE_MIN: return k == g->extreme ? 1.0 : 0.0;
@@ -286,7 +315,7 @@ static double weight_of(const perpi_gradient_work* g, int64_t k)
         return span > 0.0 ? 0.5 * (left + right) / span : (k == last ? 1.0 : 0.0);
     case PERP_MEASURE_INTEGRAL: return 0.5 * (left + right);
     case PERP_MEASURE_SUM: {
-        const double every = g->sim->asked.measure[g->in->measure].every;
+        const double every = def->every;
         const double begin = g->time[0];
         return k == 0 ? 0.0
                       : perpi_timed_passed(g->time[k] - begin, every) -
@@ -715,6 +744,26 @@ static perp_status run_forward_derivatives(perpi_gradient_work* g)
 
 /* ---- all -----------------------------------------------------------------------------------------*/
 
+perp_status perpi_gradient_check_parameters(perp_sim* sim, const perpi_gradient_input* in)
+{
+    bool of_step;
+    int32_t count;
+    const perp_quantity* quantity = perpi_measures_quantities(sim, &count);
+    const perpi_expr* expr = perpi_measures_expr(sim, in->measure, &of_step);
+    for (int32_t i = 0; i < count; ++i) {
+        const bool used = perpi_expr_has_slot(expr, sim->asked.measure_count + i);
+        for (int32_t k = 0; used && k < in->parameter_count; ++k) {
+            if (quantity[i].kind == PERP_QUANTITY_DISTANCE && in->parameter[k].geometry) {
+                return refuse(sim, "a distance has no derivative by sizes and places of shapes");
+            }
+        }
+    }
+    if (in->mode == PERP_GRADIENT_FORWARD && sim->adaptive) {
+        return refuse(sim, "adaptive steps have an adjoint only; leave out --forward");
+    }
+    return PERP_OK;
+}
+
 perp_status perpi_gradient_run(perp_sim* sim, const perpi_gradient_input* in, double* value,
                                double* gradient, double* start, perp_gradient_flags* flags)
 {
@@ -735,19 +784,12 @@ perp_status perpi_gradient_run(perp_sim* sim, const perpi_gradient_input* in, do
     for (int32_t i = 0; i < in->parameter_count; ++i) {
         gradient[i] = 0.0;
     }
-    for (int32_t i = 0; i < g.quantity_count; ++i) {
-        for (int32_t k = 0; perpi_expr_has_slot(g.expr, g.slot_base + i) && k < in->parameter_count;
-             ++k) {
-            if (g.quantity[i].kind == PERP_QUANTITY_DISTANCE && in->parameter[k].geometry) {
-                return refuse(sim, "a distance has no derivative by sizes and places of shapes");
-            }
-        }
-    }
-    if (forward && sim->adaptive) {
-        return refuse(sim, "adaptive steps have an adjoint only; leave out --forward");
+    perp_status status = perpi_gradient_check_parameters(sim, in);
+    if (status != PERP_OK) {
+        return status;
     }
     perpi_tape_begin(&g.tape, sim);
-    perp_status status = allocate_run(&g);
+    status = allocate_run(&g);
     if (status == PERP_OK) {
         status = run_forward(&g, value);
     }

@@ -53,6 +53,10 @@ typedef struct perpi_gradient_input {
 /* Refuses simulations that have no derivatives, by the name of what is not supported. */
 PERP_NODISCARD perp_status perpi_gradient_check(perp_sim* sim, int32_t measure);
 
+/* And such parameters; perpi_gradient_run does so by itself. */
+PERP_NODISCARD perp_status perpi_gradient_check_parameters(perp_sim* sim,
+                                                           const perpi_gradient_input* in);
+
 /* Runs the simulation from its present state to its end. gradient: parameter_count; start: derivatives by the start
  * state (perpi_gradient_start_size), only of the adjoint; NULL: not asked for. */
 int32_t perpi_gradient_start_size(const perp_model* model);

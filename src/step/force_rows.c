@@ -14,6 +14,7 @@
 
 #include <float.h>
 
+#include "step/feed_forward.h"
 #include "step/joint_rows.h"
 
 /* ---- springs -------------------------------------------------------------------------------------*/
@@ -292,6 +293,9 @@ static perp_status append_controller(perpi_formulation* f, const perp_model* mod
     row.compliance = compliance_of(c, h);
     row.b = -h * row.compliance *
             ((c->kp + h * c->ki) * error[0] + c->ki * integral + c->kd * target_rate);
+    if (c->gravity) {
+        row.b -= h * row.compliance * perpi_feed_forward(model, q, c);
+    }
     row.lower = -h * c->max_effort;
     row.upper = h * c->max_effort;
     const perp_constraint_kind kind =

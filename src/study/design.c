@@ -97,8 +97,9 @@ static int32_t worker_count(const perpi_design_state* e)
     const perpi_design* d = e->d;
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);
     const int64_t asked = e->def->jobs > 0 ? e->def->jobs : processors > 0 ? processors : 1;
-    const int64_t population = d->method != PERP_DESIGN_CMA_ES ? 1
-                               : d->population > 0             ? d->population
+    const bool many = d->method == PERP_DESIGN_CMA_ES || d->method == PERP_DESIGN_GRADIENT;
+    const int64_t population = !many               ? 1
+                               : d->population > 0 ? d->population
                                                    : perpi_cma_population(d->unknown_count);
     const int64_t runs = population * (d->starts > 1 ? d->starts : 1) * perpi_design_runs(e->study);
     return (int32_t)(asked < runs ? asked : runs); /* no more than runs at a time */
@@ -107,6 +108,9 @@ static int32_t worker_count(const perpi_design_state* e)
 static perp_status begin_design(perpi_design_state* e)
 {
     const perp_design_def* def = e->def;
+    if (e->d->method == PERP_DESIGN_GRADIENT) {
+        PERPI_TRY(perpi_design_check_gradient(e->study, def->user_code));
+    }
     PERPI_TRY(
         perpi_writer_open(e->context, e->study, def->out, def->user_code, def->resume, &e->writer));
     if (def->resume) {
@@ -123,6 +127,7 @@ static perp_status begin_design(perpi_design_state* e)
     e->report.jobs = worker_count(e);
     e->report.limit = e->d->evaluations;
     e->report.starts = e->d->starts;
+    e->report.best_constraint = -1;
     e->report.start_value = e->report.best_value = e->report.half_value = NAN;
     e->report.start_violation = e->report.best_violation = e->report.half_violation = NAN;
     e->worst = NAN;
@@ -158,6 +163,9 @@ static void free_state(perpi_design_state* e)
     perpi_free(e->context, e->message);
     perpi_free(e->context, e->message_run);
     perpi_free(e->context, e->fresh);
+    perpi_free(e->context, e->slope);
+    perpi_free(e->context, e->run_slope);
+    perpi_free(e->context, e->run_flagged);
 }
 
 static double now_seconds(void)

@@ -41,8 +41,9 @@ struct perpi_design {
     const char* step_place;
     double step_number;
     char* step_text;
-    bool step_changed; /* in the study's scene */
-    double* slot;      /* measures, then columns, as expressions read them */
+    bool step_changed;  /* in the study's scene */
+    bool differentiate; /* workers add gradients to their rows */
+    double* slot;       /* measures, then columns, as expressions read them */
     /* candidates: unknown_count numbers and the factor of the step, for each evaluation */
     double* candidate;
     size_t candidate_room;
@@ -54,6 +55,11 @@ PERP_NODISCARD perp_status perpi_design_read(perpi_reader* r, perp_study* s);
 /* With the scene: compiles objective and constraints, chooses the method. */
 PERP_NODISCARD perp_status perpi_design_bind(perpi_reader* r, perp_study* s);
 void perpi_design_destroy(perp_context* context, perpi_design* design);
+/* Of a search by gradients that has handed over: the one that goes on. */
+static inline perp_design_method perpi_design_method_now(const perpi_design* d)
+{
+    return d->method == PERP_DESIGN_GRADIENT && !d->differentiate ? PERP_DESIGN_CMA_ES : d->method;
+}
 /* Adds what makes two designs the same. */
 void perpi_design_identity(const perp_study* study, json_t* object);
 
@@ -72,6 +78,19 @@ const double* perpi_design_candidate(const perp_study* study, int64_t evaluation
 /* The objective of one run from its measures (NaN: none), and how far each constraint is violated (negative: it holds). */
 double perpi_design_cost(perp_study* study, int64_t run, const double* measure, double* violation);
 
+/* ---- gradients --------------------------------------------------------------------------------*/
+
+/* Whether the scene has derivatives of what the objective and the constraints need, in the first cases at the start. */
+PERP_NODISCARD perp_status perpi_design_check_gradient(perp_study* study, const char* user_code);
+/* After a run, whose values the study's scene has: its gradient as a JSON text, to be freed by free(). NULL: out of
+ * memory. */
+char* perpi_design_differentiate(perp_study* study);
+/* Right after perpi_design_cost of the run: derivatives of objective and constraints by the unknowns, (1 + constraints) x
+ * unknowns, from that text. False: it has none, and reason (of PERPI_DESIGN_REASON bytes) says why. */
+enum { PERPI_DESIGN_REASON = 300 };
+bool perpi_design_slope(perp_study* study, const char* text, double* slope, int64_t* flagged,
+                        char* reason);
+
 /* ---- methods ----------------------------------------------------------------------------------*/
 
 /* A search from z = 0 in coordinates in which first steps have the length 1. */
@@ -86,6 +105,9 @@ typedef struct perpi_search {
     int32_t population; /* 0: the usual one */
     /* Values of count points. False: end the search. */
     bool (*evaluate)(void* user, int32_t count, const double* z, double* value);
+    /* Of the last point that was evaluated alone: its gradient, and how many steps of its runs are flagged. False: it
+     * has none. NULL: the method needs none. */
+    bool (*slope)(void* user, double* slope, int64_t* flagged);
     void* user;
 } perpi_search;
 
@@ -94,13 +116,23 @@ typedef enum perpi_search_end {
     PERPI_SEARCH_BUDGET,
     PERPI_SEARCH_STOPPED,
     PERPI_SEARCH_MEMORY,
-    PERPI_SEARCH_FAILED, /* the method gave up; text says why */
+    PERPI_SEARCH_FAILED,      /* the method gave up; text says why */
+    PERPI_SEARCH_HANDED_OVER, /* by gradients: another method is to go on */
 } perpi_search_end;
 
 bool perpi_nlopt_available(void);
 perpi_search_end perpi_search_nlopt(perp_design_method method, const perpi_search* search,
                                     const char** text);
 perpi_search_end perpi_search_cma(perp_context* context, const perpi_search* search);
+/* What a search by gradients did. */
+typedef struct perpi_gradient_outcome {
+    int64_t steps, flagged; /* of these, with flagged gradients */
+    double scale;           /* length of the last step, at most 1 */
+    const char* reason;     /* of handing over */
+    double z[PERPI_DESIGN_UNKNOWNS];
+} perpi_gradient_outcome;
+perpi_search_end perpi_search_gradient(perp_context* context, const perpi_search* search,
+                                       perpi_gradient_outcome* out);
 /* The usual size of a population. */
 int32_t perpi_cma_population(int32_t n);
 

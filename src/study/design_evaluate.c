@@ -43,6 +43,14 @@ static void describe_missing(const perpi_design_state* e, const perp_run_row* ro
                    (long long)row->id);
 }
 
+/* Numbers of the gradient of a run or a candidate; 0 if there is none to keep. */
+static int64_t slope_size(const perpi_design_state* e)
+{
+    return e->d->method != PERP_DESIGN_GRADIENT
+               ? 0
+               : (int64_t)(1 + e->d->constraint_count) * e->d->unknown_count;
+}
+
 /* Objective and constraints of a run, the same whether it was made or found. */
 static perp_status note_run(perpi_design_state* e, const perp_run_row* row)
 {
@@ -67,6 +75,17 @@ static perp_status note_run(perpi_design_state* e, const perp_run_row* row)
         valid = isfinite(cost);
         for (int32_t i = 0; i < m; ++i) {
             valid = valid && isfinite(margin[i]);
+        }
+    }
+    e->run_flagged[k] = -1;
+    char reason[PERPI_DESIGN_REASON];
+    if (valid && e->d->differentiate && perpi_design_step_factor(e->study, row->id) == 1.0 &&
+        !perpi_design_slope(e->study, row->gradient, e->run_slope + k * slope_size(e),
+                            &e->run_flagged[k], reason)) {
+        e->run_flagged[k] = -1;
+        if (e->no_gradient_run == 0 || row->id < e->no_gradient_run) {
+            e->no_gradient_run = row->id;
+            memcpy(e->no_gradient, reason, sizeof reason);
         }
     }
     e->cost[k] = valid ? cost : NAN;
@@ -187,6 +206,9 @@ static perp_status prepare_batch(perpi_design_state* e, int64_t first, int64_t c
     PERPI_TRY(perpi_grow(c, &e->margin, &e->margin_room, total * m + 1, sizeof *e->margin));
     PERPI_TRY(perpi_grow(c, &e->run_seconds, &e->seconds_room, total, sizeof *e->run_seconds));
     PERPI_TRY(perpi_grow(c, &e->run_done, &e->done_room, total, 1));
+    PERPI_TRY(perpi_grow(c, &e->run_slope, &e->run_slope_room, total * (size_t)slope_size(e) + 1,
+                         sizeof *e->run_slope));
+    PERPI_TRY(perpi_grow(c, &e->run_flagged, &e->run_flagged_room, total, sizeof *e->run_flagged));
     const size_t n = (size_t)candidates;
     PERPI_TRY(perpi_grow(c, &e->message, &e->message_room, n, sizeof *e->message));
     PERPI_TRY(perpi_grow(c, &e->message_run, &e->message_run_room, n, sizeof *e->message_run));
@@ -224,6 +246,72 @@ static double combine_costs(const perpi_design_state* e, const double* cost)
         total = d->combine == PERPI_COMBINE_MAX ? (value <= total ? total : value) : total + value;
     }
     return d->combine == PERPI_COMBINE_MEAN ? total / (double)d->case_count : total;
+}
+
+static void add_slope(int32_t n, double weight, const double* from, double* to)
+{
+    for (int32_t i = 0; i < n; ++i) {
+        to[i] += weight * from[i];
+    }
+}
+
+/* The derivative of combine_costs: of a worst draw or case, that of the run that is the worst. */
+static void combine_slopes(const perpi_design_state* e, int64_t first, double* slope)
+{
+    const perpi_design* d = e->d;
+    const int64_t draws = e->study->run_count, size = slope_size(e);
+    const int32_t n = d->unknown_count;
+    double total = -INFINITY;
+    memset(slope, 0, (size_t)size * sizeof *slope);
+    for (int32_t c = 0; c < d->case_count; ++c) {
+        const int64_t at = first + c * draws;
+        int64_t worst = at;
+        double mean = 0.0;
+        for (int64_t i = at; i < at + draws; ++i) {
+            worst = e->cost[i] <= e->cost[worst] ? worst : i;
+            mean += e->cost[i];
+        }
+        const double value = d->worst ? e->cost[worst] : mean / (double)draws;
+        if (d->combine == PERPI_COMBINE_MAX) {
+            if (value <= total) {
+                continue;
+            }
+            total = value;
+            memset(slope, 0, (size_t)n * sizeof *slope);
+        }
+        const double share = d->combine == PERPI_COMBINE_MEAN ? 1.0 / (double)d->case_count : 1.0;
+        for (int64_t i = at; i < at + draws; ++i) {
+            if (!d->worst || i == worst) {
+                add_slope(n, d->worst ? share : share / (double)draws, e->run_slope + i * size,
+                          slope);
+            }
+        }
+    }
+    for (int32_t j = 0; j < d->constraint_count; ++j) { /* the largest of all runs */
+        int64_t worst = first;
+        for (int64_t i = first; i < first + draws * d->case_count; ++i) {
+            const int32_t m = d->constraint_count;
+            worst = e->margin[i * m + j] <= e->margin[worst * m + j] ? worst : i;
+        }
+        memcpy(slope + (1 + j) * n, e->run_slope + worst * size + (1 + j) * n,
+               (size_t)n * sizeof *slope);
+    }
+}
+
+/* The gradient of a candidate with a value, if all its runs have theirs. */
+static void finish_slope(perpi_design_state* e, int64_t evaluation, int64_t k)
+{
+    const int64_t runs = perpi_design_runs(e->study);
+    perpi_point* p = &e->point[evaluation - 1];
+    p->sloped = e->d->differentiate && !isnan(p->objective);
+    for (int64_t i = k * runs; p->sloped && i < (k + 1) * runs; ++i) {
+        p->sloped = e->run_flagged[i] >= 0;
+        p->flagged += e->run_flagged[i];
+    }
+    p->flagged = p->sloped ? p->flagged : 0;
+    if (p->sloped) {
+        combine_slopes(e, k * runs, e->slope + (evaluation - 1) * slope_size(e));
+    }
 }
 
 bool perpi_point_better(const perpi_point* a, const perpi_point* b)
@@ -266,6 +354,12 @@ static void note_best(perpi_design_state* e, int64_t evaluation)
         r->best_value = p->objective;
         r->best_violation = p->violation;
         r->feasible = p->violation <= 0.0;
+        r->best_constraint = -1;
+        const double* constraint = e->constraint + (evaluation - 1) * e->d->constraint_count;
+        for (int32_t i = 0; i < e->d->constraint_count; ++i) {
+            const double most = r->best_constraint < 0 ? 0.0 : constraint[r->best_constraint];
+            r->best_constraint = constraint[i] > most ? i : r->best_constraint;
+        }
     }
 }
 
@@ -299,6 +393,9 @@ static perp_status finish_candidate(perpi_design_state* e, int64_t evaluation, i
         p->penalty = penalty_of(e, p->failed);
     }
     const bool half_step = factor != 1.0;
+    if (e->d->method == PERP_DESIGN_GRADIENT && !half_step) {
+        finish_slope(e, evaluation, k);
+    }
     if (!half_step) {
         e->report.found += e->fresh[k] ? 0 : 1;
         note_best(e, evaluation);
@@ -324,6 +421,8 @@ static perp_status finish_candidate(perpi_design_state* e, int64_t evaluation, i
         .failed = p->failed,
         .seconds = seconds,
         .message = e->message[k],
+        .searched_by = half_step ? "" : perp_design_method_name(perpi_design_method_now(e->d)),
+        .flagged = p->flagged,
     };
     return perpi_writer_evaluation(e->writer, &row);
 }
@@ -365,6 +464,8 @@ static perp_status add_candidates(perpi_design_state* e, int32_t count, const do
     }
     const size_t total = (size_t)e->d->candidate_count;
     PERPI_TRY(perpi_grow(e->context, &e->point, &e->point_room, total, sizeof *e->point));
+    PERPI_TRY(perpi_grow(e->context, &e->slope, &e->slope_room, total * (size_t)slope_size(e) + 1,
+                         sizeof *e->slope));
     return perpi_grow(e->context, &e->constraint, &e->constraint_room,
                       total * (size_t)e->d->constraint_count + 1, sizeof *e->constraint);
 }

@@ -43,7 +43,14 @@ static perp_status read_unknown(perpi_reader* r, const json_t* value, perp_unkno
     PERPI_TRY(perpi_study_numbers(r, json_object_get(value, "bounds"), 2, bound));
     u->low = bound[0];
     u->high = bound[1];
-    if (!(u->low < u->high) || !isfinite(u->high - u->low)) {
+    if (u->low < u->high && !isfinite(u->high - u->low)) {
+        return perpi_reader_fail(
+            r, PERP_ERROR_INPUT,
+            "the bounds are too far apart: their distance must be a finite number, got %.12g and "
+            "%.12g",
+            u->low, u->high);
+    }
+    if (!(u->low < u->high)) {
         return perpi_reader_fail(
             r, PERP_ERROR_INPUT,
             "the lower bound must be less than the upper one, got %.12g and %.12g", u->low,
@@ -238,11 +245,6 @@ static perp_status read_choices(perpi_reader* r, perp_study* s)
     d->asked = (perp_design_method)method;
     d->starts = (int32_t)starts;
     d->population = (int32_t)population;
-    if (d->asked == PERP_DESIGN_GRADIENT) {
-        return perpi_reader_fail_key(r, "method", PERP_ERROR_UNSUPPORTED,
-                                     "gradient is not built yet: use nelder-mead, bobyqa, sbplx, "
-                                     "cma-es or auto");
-    }
     return PERP_OK;
 }
 
@@ -402,7 +404,8 @@ static perp_design_method choose_method(const perp_study* s)
 static perp_status check_method(perpi_reader* r, const perpi_design* d)
 {
     const int32_t least = range[d->method].least, most = range[d->method].most;
-    if (d->method != PERP_DESIGN_CMA_ES && !perpi_nlopt_available()) {
+    const bool own = d->method == PERP_DESIGN_CMA_ES || d->method == PERP_DESIGN_GRADIENT;
+    if (!own && !perpi_nlopt_available()) {
         return perpi_reader_fail_key(
             r, "method", PERP_ERROR_UNSUPPORTED,
             "%s is a method of NLopt, which this perp was built without: install libnlopt-dev and "
@@ -417,10 +420,35 @@ static perp_status check_method(perpi_reader* r, const perpi_design* d)
             : d->unknown_count <= 100 ? "sbplx or cma-es"
                                       : "cma-es");
     }
-    if (d->population > 0 && d->method != PERP_DESIGN_CMA_ES) {
+    if (d->population > 0 && !own) {
         return perpi_reader_fail_key(r, "population", PERP_ERROR_INPUT,
                                      "is a setting of cma-es, but the method is %s",
                                      methods[d->method]);
+    }
+    return PERP_OK;
+}
+
+/* Each search has its start and, by cma-es, a generation: else a design would end without a search and say nothing. */
+static perp_status check_evaluations(perpi_reader* r, const perpi_design* d)
+{
+    const int64_t share = d->evaluations / d->starts;
+    if (share < 1) {
+        return perpi_reader_fail_key(
+            r, "starts", PERP_ERROR_INPUT,
+            "%d searches share the %lld evaluations of /stop: must be at most that many",
+            (int)d->starts, (long long)d->evaluations);
+    }
+    const int32_t population =
+        d->population > 0 ? d->population : perpi_cma_population(d->unknown_count);
+    if (d->method == PERP_DESIGN_CMA_ES && share > 1 && share < 1 + population) {
+        const size_t mark = perpi_reader_enter(r, "stop");
+        const perp_status status = perpi_reader_fail_key(
+            r, "evaluations", PERP_ERROR_INPUT,
+            "cma-es needs the start and a generation of %d for each search: at least %lld "
+            "(or 1: the start alone), got %lld",
+            (int)population, (long long)d->starts * (1 + population), (long long)d->evaluations);
+        perpi_reader_leave(r, mark);
+        return status;
     }
     return PERP_OK;
 }
@@ -452,6 +480,7 @@ perp_status perpi_design_bind(perpi_reader* r, perp_study* s)
     r->path_length = 0; /* at the top again */
     d->method = choose_method(s);
     PERPI_TRY(check_method(r, d));
+    PERPI_TRY(check_evaluations(r, d));
     for (int32_t i = 0; i < d->unknown_count; ++i) {
         perp_unknown* u = &d->unknown[i];
         if (!(u->scale > 0.0)) {

@@ -12,6 +12,8 @@ typedef struct perpi_point {
     double violation; /* >= 0 */
     int64_t failed;
     int32_t start;
+    bool sloped;     /* all its runs have gradients */
+    int64_t flagged; /* steps of these, in all runs */
 } perpi_point;
 
 typedef struct perpi_design_state {
@@ -31,6 +33,10 @@ typedef struct perpi_design_state {
     perpi_point* point;
     double* constraint;
     size_t point_room, constraint_room;
+    /* by gradients: derivatives of objective and constraints by the unknowns, count x (1 + constraint_count) x
+     * unknown_count */
+    double* slope;
+    size_t slope_room;
     int64_t count;
     int64_t allowed; /* candidates that the present start may reach */
     double worst;    /* largest objective so far; NaN: none */
@@ -42,6 +48,11 @@ typedef struct perpi_design_state {
     double* margin;                  /* batch_runs x constraint_count */
     double* run_seconds;
     uint8_t* run_done;
+    double* run_slope;    /* batch_runs x (1 + constraint_count) x unknown_count */
+    int64_t* run_flagged; /* -1: no gradient */
+    size_t run_slope_room, run_flagged_room;
+    char no_gradient[PERPI_DESIGN_REASON]; /* why a run with a value has none; "": they all have */
+    int64_t no_gradient_run;               /* the first such one; 0: none */
     int64_t batch_pending;
     size_t cost_room, margin_room, seconds_room, done_room;
     char (*message)[400]; /* of the first run without a value of each candidate */

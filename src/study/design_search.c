@@ -121,8 +121,79 @@ static bool evaluate_points(void* user, int32_t count, const double* z, double* 
         value[k] = merit_of(s, s->index[k]);
     }
     /* a population sees more of the objective: its method decides by itself */
-    s->flat = e->d->method != PERP_DESIGN_CMA_ES && is_flat(s);
+    s->flat = perpi_design_method_now(e->d) != PERP_DESIGN_CMA_ES && is_flat(s);
     return !s->flat;
+}
+
+/* The gradient of what the method minimises, in its coordinates, at the point that was evaluated last. */
+static bool slope_of_point(void* user, double* slope, int64_t* flagged)
+{
+    const design_search* s = user;
+    const perpi_design_state* e = s->e;
+    const int32_t n = e->d->unknown_count, m = e->d->constraint_count;
+    const int64_t index = s->index[0];
+    if (!e->point[index].sloped) {
+        *flagged = 0;
+        return false;
+    }
+    const double* of = e->slope + index * (1 + m) * n;
+    *flagged = e->point[index].flagged;
+    for (int32_t i = 0; i < n; ++i) {
+        double sum = m > 0 ? of[i] / s->objective_unit : of[i];
+        for (int32_t j = 0; j < m; ++j) {
+            const double shifted = scaled_constraint(s, index, j) + s->lambda[j] / s->rho;
+            sum += shifted > 0.0 ? s->rho * shifted * of[(1 + j) * n + i] / s->constraint_unit[j]
+                                 : 0.0;
+        }
+        slope[i] = sum * s->unit[i];
+    }
+    return true;
+}
+
+/* Gradients are made, or no more; workers are forked with that. */
+static void set_differentiate(perpi_design_state* e, bool on)
+{
+    if (e->d->method == PERP_DESIGN_GRADIENT && e->d->differentiate != on) {
+        perpi_design_end_pool(e);
+        e->d->differentiate = on;
+    }
+}
+
+/* By gradients, until it ends or hands over: then origin and shrink are those of cma-es. */
+static perpi_search_end search_gradient(design_search* s, const perpi_search* search,
+                                        double* origin, double* shrink)
+{
+    perpi_design_state* e = s->e;
+    perp_design_report* r = &e->report;
+    perpi_gradient_outcome out;
+    const perpi_search_end end = perpi_search_gradient(e->context, search, &out);
+    r->gradient_steps += out.steps;
+    r->flagged_steps += out.flagged;
+    if (end == PERPI_SEARCH_HANDED_OVER) {
+        for (int32_t i = 0; i < e->d->unknown_count; ++i) {
+            origin[i] = from_z(s, i, out.z[i]);
+        }
+        *shrink *= out.scale;
+        set_differentiate(e, false);
+        if (r->handed_over == 0) {
+            r->handed_over = e->count;
+            (void)snprintf(r->handed_over_reason, sizeof r->handed_over_reason, "%s%s%s",
+                           out.reason, e->no_gradient[0] != '\0' ? ": " : "", e->no_gradient);
+        }
+    }
+    return end;
+}
+
+static perpi_search_end note_end(design_search* s, perpi_search_end end, const char* text)
+{
+    perpi_design_state* e = s->e;
+    if (end == PERPI_SEARCH_MEMORY && e->status == PERP_OK) {
+        e->status = perpi_fail(e->context, PERP_ERROR_MEMORY, "out of memory");
+    } else if (end == PERPI_SEARCH_FAILED && e->report.message[0] == '\0') {
+        (void)snprintf(e->report.message, sizeof e->report.message, "%s ended: %s",
+                       perp_design_method_name(e->d->method), text);
+    }
+    return end;
 }
 
 /* One search of the method from a point, with first steps of `shrink` times the scales. */
@@ -153,6 +224,7 @@ static perpi_search_end search_from(design_search* s, const double* origin, doub
     for (int32_t k = 1; k < start && population < 5000; ++k) { /* larger ones find wider valleys */
         population *= 2;
     }
+    const perp_design_method method = perpi_design_method_now(d);
     const perpi_search search = {.n = d->unknown_count,
                                  .low = s->low,
                                  .high = s->high,
@@ -163,18 +235,21 @@ static perpi_search_end search_from(design_search* s, const double* origin, doub
                                  .stream = ((uint32_t)start << 8) | round,
                                  .population = population,
                                  .evaluate = evaluate_points,
+                                 .slope = slope_of_point,
                                  .user = s};
     const char* text = "";
-    const perpi_search_end end = d->method == PERP_DESIGN_CMA_ES
-                                     ? perpi_search_cma(e->context, &search)
-                                     : perpi_search_nlopt(d->method, &search, &text);
-    if (end == PERPI_SEARCH_MEMORY && e->status == PERP_OK) {
-        e->status = perpi_fail(e->context, PERP_ERROR_MEMORY, "out of memory");
-    } else if (end == PERPI_SEARCH_FAILED && e->report.message[0] == '\0') {
-        (void)snprintf(e->report.message, sizeof e->report.message, "%s ended: %s",
-                       perp_design_method_name(d->method), text);
+    if (method == PERP_DESIGN_GRADIENT) {
+        double next[PERPI_DESIGN_UNKNOWNS];
+        const perpi_search_end end = search_gradient(s, &search, next, &shrink);
+        if (end == PERPI_SEARCH_HANDED_OVER) {
+            return search_from(s, next, shrink, tolerance, round);
+        }
+        return note_end(s, end, text);
     }
-    return end;
+    const perpi_search_end end = method == PERP_DESIGN_CMA_ES
+                                     ? perpi_search_cma(e->context, &search)
+                                     : perpi_search_nlopt(method, &search, &text);
+    return note_end(s, end, text);
 }
 
 /* The candidate of this start with the least merit under the present multipliers. */
@@ -330,6 +405,7 @@ void perpi_design_search(perpi_design_state* e)
         int64_t index;
         e->report.start = start;
         e->limited = false;
+        set_differentiate(e, true);
         e->allowed = e->count + (d->evaluations - e->count) / (d->starts - start + 1);
         s.first = e->count;
         start_point(e, start, x);

@@ -152,10 +152,11 @@ static perp_status read_distribution(perpi_reader* r, const json_t* value, perpi
 }
 
 /* Further ones of a design, in one or both of its tables. */
-static const char* const reserved_of_design[] = {"evaluation", "case_number", "draw", "step_factor",
-                                                 NULL};
+static const char* const reserved_of_design[] = {"evaluation",  "case_number",   "draw",
+                                                 "step_factor", "gradient_json", NULL};
 static const char* const reserved_of_unknowns[] = {
-    "objective", "violation", "merit", "best", "feasible", "kind", "start", "failed", NULL};
+    "objective", "violation", "merit",       "best",          "feasible", "kind",
+    "start",     "failed",    "searched_by", "flagged_steps", NULL};
 
 static bool is_in(const char* const* list, const char* name)
 {

@@ -9,20 +9,39 @@
 
 static const char search_kind[] = "search", half_kind[] = "half step";
 
-void perpi_design_columns(perpi_sql* sql, bool types)
+/* A search by gradients keeps them, and what chose each candidate. */
+static bool has_gradients(const perp_study* study)
+{
+    return study->design->method == PERP_DESIGN_GRADIENT;
+}
+
+int32_t perpi_design_column_count(const perp_study* study)
+{
+    return has_gradients(study) ? 5 : 4;
+}
+
+void perpi_design_columns(perpi_sql* sql, const perp_study* study, bool types)
 {
     perpi_sql_add(sql, types ? ", evaluation INTEGER, case_number INTEGER, draw INTEGER, "
                                "step_factor REAL"
                              : ", evaluation, case_number, draw, step_factor");
+    if (has_gradients(study)) {
+        perpi_sql_add(sql, types ? ", gradient_json TEXT" : ", gradient_json");
+    }
 }
 
-int perpi_design_bind_columns(const perp_study* study, int64_t run, sqlite3_stmt* s, int at)
+int perpi_design_bind_columns(const perp_study* study, const perp_run_row* row, sqlite3_stmt* s,
+                              int at)
 {
+    const int64_t run = row->id;
     const int64_t runs = perpi_design_runs(study), rest = (run - 1) % runs;
     (void)sqlite3_bind_int64(s, at++, (run - 1) / runs + 1);
     (void)sqlite3_bind_int64(s, at++, rest / study->run_count + 1);
     (void)sqlite3_bind_int64(s, at++, rest % study->run_count + 1);
     perpi_sql_bind(s, at++, perpi_design_step_factor(study, run));
+    if (has_gradients(study)) { /* NULL: none */
+        (void)sqlite3_bind_text(s, at++, row->gradient, -1, SQLITE_STATIC);
+    }
     return at;
 }
 
@@ -51,7 +70,8 @@ void perpi_design_table(perpi_sql* sql, const perp_study* study)
     perpi_sql_add(sql, ", objective REAL");
     add_constraints(sql, study, " REAL");
     perpi_sql_add(sql, ", violation REAL, merit REAL, best REAL, feasible INTEGER, start INTEGER, "
-                       "kind TEXT, status TEXT, failed INTEGER, seconds REAL, message TEXT);");
+                       "kind TEXT, status TEXT, failed INTEGER, seconds REAL, message TEXT");
+    perpi_sql_add(sql, has_gradients(study) ? ", searched_by TEXT, flagged_steps INTEGER);" : ");");
 }
 
 /* ---- writing ----------------------------------------------------------------------------------*/
@@ -67,6 +87,7 @@ static perp_status prepare_find(perpi_writer* w)
         perpi_sql_add(&sql, ", ");
         perpi_sql_name(&sql, perp_study_measure_name(w->study, i));
     }
+    perpi_sql_add(&sql, has_gradients(w->study) ? ", gradient_json" : "");
     perpi_sql_add(&sql, " FROM runs WHERE id BETWEEN ? AND ? ORDER BY id");
     perp_status status = sql.status;
     if (status == PERP_OK) {
@@ -109,6 +130,8 @@ perp_status perpi_writer_find(perpi_writer* w, int64_t first, int64_t last,
             .seconds = perpi_sql_number(s, SECONDS),
             .recording = "",
             .message = perpi_sql_text(s, MESSAGE),
+            .gradient =
+                has_gradients(w->study) ? perpi_sql_text(s, NUMBERS + unknowns + measures) : NULL,
         };
         status = fn(user, &row, w->number);
     }
@@ -128,7 +151,9 @@ static perp_status prepare_evaluation(perpi_writer* w)
     perpi_sql_add(&sql, ", objective");
     add_constraints(&sql, w->study, "");
     perpi_sql_add(&sql, ", violation, merit, best, feasible, start, kind, status, failed, seconds, "
-                        "message) VALUES (?");
+                        "message");
+    perpi_sql_add(&sql, has_gradients(w->study) ? ", searched_by, flagged_steps) VALUES (?, ?, ?"
+                                                : ") VALUES (?");
     for (int32_t i = 0; i < d->unknown_count + d->constraint_count + 11; ++i) {
         perpi_sql_add(&sql, ", ?");
     }
@@ -171,6 +196,10 @@ perp_status perpi_writer_evaluation(perpi_writer* w, const perp_evaluation* row)
     (void)sqlite3_bind_int64(s, at++, row->failed);
     perpi_sql_bind(s, at++, row->seconds);
     (void)sqlite3_bind_text(s, at++, row->message, -1, SQLITE_STATIC);
+    if (has_gradients(w->study)) {
+        (void)sqlite3_bind_text(s, at++, row->searched_by, -1, SQLITE_STATIC);
+        (void)sqlite3_bind_int64(s, at++, row->flagged);
+    }
     if (sqlite3_step(s) != SQLITE_DONE) {
         status = perpi_sql_fail(w->context, w->db, w->path);
     }
@@ -229,8 +258,9 @@ perp_status perpi_design_load(perp_results* r)
     return status;
 }
 
-static perp_evaluation evaluation_at(sqlite3_stmt* s, const perpi_design* d, double* number)
+static perp_evaluation evaluation_at(sqlite3_stmt* s, const perp_study* study, double* number)
 {
+    const perpi_design* d = study->design;
     const int32_t n = d->unknown_count, m = d->constraint_count;
     for (int32_t i = 0; i < n + 1 + m; ++i) {
         number[i] = perpi_sql_number(s, 1 + i);
@@ -250,6 +280,8 @@ static perp_evaluation evaluation_at(sqlite3_stmt* s, const perpi_design* d, dou
         .failed = sqlite3_column_int64(s, at + 6),
         .seconds = perpi_sql_number(s, at + 7),
         .message = perpi_sql_text(s, at + 8),
+        .searched_by = has_gradients(study) ? perpi_sql_text(s, at + 9) : "",
+        .flagged = has_gradients(study) ? sqlite3_column_int64(s, at + 10) : 0,
     };
 }
 
@@ -267,8 +299,10 @@ perp_status perp_results_evaluations(perp_results* results,
     add_unknowns(&sql, results->study, "");
     perpi_sql_add(&sql, ", objective");
     add_constraints(&sql, results->study, "");
-    perpi_sql_add(&sql, ", violation, merit, best, feasible, start, kind, failed, seconds, message "
-                        "FROM evaluations ORDER BY id");
+    perpi_sql_add(&sql,
+                  ", violation, merit, best, feasible, start, kind, failed, seconds, message");
+    perpi_sql_add(&sql, has_gradients(results->study) ? ", searched_by, flagged_steps" : "");
+    perpi_sql_add(&sql, " FROM evaluations ORDER BY id");
     sqlite3_stmt* s = NULL;
     perp_status status = sql.status;
     if (status == PERP_OK) {
@@ -277,7 +311,7 @@ perp_status perp_results_evaluations(perp_results* results,
     int code = SQLITE_DONE;
     bool more = true;
     while (status == PERP_OK && more && (code = sqlite3_step(s)) == SQLITE_ROW) {
-        const perp_evaluation row = evaluation_at(s, d, number);
+        const perp_evaluation row = evaluation_at(s, results->study, number);
         more = fn(user, &row);
     }
     if (status == PERP_OK && more && code != SQLITE_DONE) {

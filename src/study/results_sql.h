@@ -50,8 +50,10 @@ const char* perpi_sql_text(sqlite3_stmt* s, int column);
 perp_run_status perpi_sql_status(const char* word);
 
 /* Of a design: its further columns of `runs` (with types, or none), its table `evaluations`, and its candidates. */
-void perpi_design_columns(perpi_sql* sql, bool types);
-int perpi_design_bind_columns(const perp_study* study, int64_t run, sqlite3_stmt* s, int at);
+void perpi_design_columns(perpi_sql* sql, const perp_study* study, bool types);
+int32_t perpi_design_column_count(const perp_study* study);
+int perpi_design_bind_columns(const perp_study* study, const perp_run_row* row, sqlite3_stmt* s,
+                              int at);
 void perpi_design_table(perpi_sql* sql, const perp_study* study);
 PERP_NODISCARD perp_status perpi_design_load(perp_results* r);
 

@@ -10,7 +10,7 @@
 #include "study/results.h"
 #include "study/results_sql.h"
 
-enum { FIXED = 8, DESIGN = 4 }; /* columns behind the measures; further ones of a design */
+enum { FIXED = 8 }; /* columns behind the measures */
 
 static double wall_seconds(void)
 {
@@ -85,7 +85,7 @@ static perp_status create_tables(perpi_writer* w, const char* identity, const ch
     perpi_sql_add(&sql, "BEGIN IMMEDIATE; CREATE TABLE study (key TEXT PRIMARY KEY, value TEXT);"
                         "CREATE TABLE runs (id INTEGER PRIMARY KEY");
     if (w->study->design != NULL) {
-        perpi_design_columns(&sql, true);
+        perpi_design_columns(&sql, w->study, true);
     }
     add_names(&sql, w->study, " REAL");
     perpi_sql_add(&sql,
@@ -174,13 +174,13 @@ static perp_status prepare_insert(perpi_writer* w)
     perpi_sql sql = {.context = w->context};
     perpi_sql_add(&sql, "INSERT OR IGNORE INTO runs (id");
     if (w->study->design != NULL) {
-        perpi_design_columns(&sql, false);
+        perpi_design_columns(&sql, w->study, false);
     }
     add_names(&sql, w->study, "");
     perpi_sql_add(&sql, ", outcome, status, certificate, energy_error, steps, seconds, recording, "
                         "message) VALUES (?");
     const int32_t count = w->study->vary_count + perp_study_measure_count(w->study) + FIXED +
-                          (w->study->design != NULL ? DESIGN : 0);
+                          (w->study->design != NULL ? perpi_design_column_count(w->study) : 0);
     for (int32_t i = 0; i < count; ++i) {
         perpi_sql_add(&sql, ", ?");
     }
@@ -330,7 +330,7 @@ perp_status perpi_writer_add(perpi_writer* w, const perp_run_row* row)
     int at = 1;
     (void)sqlite3_bind_int64(s, at++, row->id);
     if (w->study->design != NULL) {
-        at = perpi_design_bind_columns(w->study, row->id, s, at);
+        at = perpi_design_bind_columns(w->study, row, s, at);
     }
     for (int32_t i = 0; i < w->study->vary_count; ++i) {
         const perp_vary_value value = perp_study_value(w->study, row->id, i);

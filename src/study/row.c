@@ -8,7 +8,7 @@ typedef struct row_head {
     int64_t id, steps;
     int32_t status, measure_count;
     double certificate, energy_error, seconds;
-    uint32_t outcome, recording, message, unused; /* lengths with their zero bytes */
+    uint32_t outcome, recording, message, gradient; /* lengths with their zero bytes */
 } row_head;
 
 static char* put_text(char* at, const char* text, uint32_t length)
@@ -30,9 +30,11 @@ size_t perp_run_row_pack(const perp_run_row* row, void* buffer, size_t size)
         .outcome = (uint32_t)strlen(row->outcome) + 1,
         .recording = (uint32_t)strlen(row->recording) + 1,
         .message = (uint32_t)strlen(row->message) + 1,
+        .gradient = row->gradient != NULL ? (uint32_t)strlen(row->gradient) + 1 : 0,
     };
     const size_t numbers = (size_t)row->measure_count * sizeof(double);
-    const size_t used = sizeof head + numbers + head.outcome + head.recording + head.message;
+    const size_t used =
+        sizeof head + numbers + head.outcome + head.recording + head.message + head.gradient;
     head.size = (used + 7) / 8 * 8;
     if (head.size <= size) {
         char* at = buffer;
@@ -43,7 +45,10 @@ size_t perp_run_row_pack(const perp_run_row* row, void* buffer, size_t size)
         }
         at = put_text(at + sizeof head + numbers, row->outcome, head.outcome);
         at = put_text(at, row->recording, head.recording);
-        (void)put_text(at, row->message, head.message);
+        at = put_text(at, row->message, head.message);
+        if (head.gradient > 0) {
+            (void)put_text(at, row->gradient, head.gradient);
+        }
     }
     return head.size;
 }
@@ -73,5 +78,6 @@ size_t perp_run_row_unpack(const void* buffer, size_t size, perp_run_row* row)
     row->outcome = at;
     row->recording = at + head.outcome;
     row->message = row->recording + head.recording;
+    row->gradient = head.gradient > 0 ? row->message + head.message : NULL;
     return (size_t)head.size;
 }

@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "study/design.h"
@@ -22,6 +23,7 @@ typedef struct worker_state {
     int out;
     char* buffer;
     size_t room;
+    char* gradient; /* of the last run; by malloc */
 } worker_state;
 
 /* False: the other end is closed. */
@@ -119,6 +121,25 @@ static void name_files(worker_state* w, int64_t id, perp_run_row* row, char* nam
     }
 }
 
+static double cpu_seconds(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Adds the gradient to the row of a run that has a value. */
+static perp_status differentiate(worker_state* w, perp_run_row* row)
+{
+    const double begin = cpu_seconds();
+    free(w->gradient);
+    w->gradient = perpi_design_differentiate(w->study);
+    row->gradient = w->gradient;
+    row->seconds += cpu_seconds() - begin;
+    return w->gradient != NULL ? PERP_OK
+                               : perpi_fail(w->study->context, PERP_ERROR_MEMORY, "out of memory");
+}
+
 static perp_status answer(worker_state* w, int64_t id)
 {
     perp_run_row row;
@@ -129,6 +150,13 @@ static perp_status answer(worker_state* w, int64_t id)
     set_alarm(0.0);
     if (status != PERP_OK) {
         return status;
+    }
+    if (w->study->design != NULL && w->study->design->differentiate && factor == 1.0 &&
+        row.status == PERP_RUN_OK) {
+        status = differentiate(w, &row);
+        if (status != PERP_OK) {
+            return status;
+        }
     }
     if (w->study->keep == PERP_KEEP_ALL || row.status == PERP_RUN_FAILED) {
         name_files(w, id, &row, name, sizeof name, message, sizeof message);
@@ -187,6 +215,7 @@ perp_status perp_study_serve(perp_study* study, int in, int out, const char* fol
         status = answer(&w, id);
     }
     perp_runner_destroy(w.runner);
+    free(w.gradient);
     perpi_free(study->context, w.buffer);
     return status;
 }

@@ -190,4 +190,24 @@ def a_convex_mesh_is_its_hull_and_may_be_open():
     assert "not both" in perp("check", "m.json", status=2).err
 
 
+@test
+def parameters_of_configuration_copies_and_include_are_differentiated_and_checked():
+    ball = {"name": "b", "mass": 1, "position": [1, 0, 2], "velocity": [0, 0, 0], "shapes": [{"type": "sphere", "radius": 0.1}]}
+    base = {"gravity": [0, 0, -9.81], "step": 0.01, "duration": 0.2, "tolerance": 1e-12, "parameters": {"p": 0.3}}
+    joint = {"name": "j", "type": "revolute", "a": "world", "b": "b", "at": [0, 0, 2], "axis": [0, 1, 0]}
+    os.makedirs("below", exist_ok=True)
+    write("below/part.json", {**base, "parameters": {}, "bodies": [ball], "joints": [joint]})
+    for scene, of in (({"bodies": [ball], "joints": [joint], "configuration": {"j": "p"}}, "b.position.x"),
+                      ({"bodies": [{**ball, "copies": {"count": 2, "spacing": ["p", 0, 0]}}]}, "b.1.position.x"),
+                      ({"include": [{"file": "part.json", "position": ["p", 0, 0], "configuration": {"j": "p"}}]},
+                       "b.position.x")):
+        write("below/whole.json", {**base, **scene, "measures": {"m": of}})
+        found = perp("gradient", "below/whole.json", "--of", "m", "--by", "p", "--check", "--json").json
+        there = perp("run", "below/whole.json", "--param", "p=0.301", "--json").json["measures"]["m"]
+        here = perp("run", "below/whole.json", "--param", "p=0.299", "--json").json["measures"]["m"]
+        slope, checked = found["gradient"]["p"], found["check"]["p"]["difference"]
+        assert abs(slope) > 0.1 and abs(slope - checked) < 1e-7, (of, slope, checked)
+        assert abs(slope - (there - here) / 0.002) < 1e-4, (of, slope, there, here)
+
+
 main("include")

@@ -97,18 +97,45 @@ def bad_meshes_are_refused_with_the_place():
         ({"type": "mesh", "file": "meshes/cube.poly"}, ANGLE,
          "/bodies/1/shapes/0/type: meshes/cube.poly is not convex: say \"decompose\": true"),
         (MESH, CUBE.replace("1 3 4 2\n", "1 3 4\n"),
-         "/bodies/1/shapes/0/faces: meshes/cube.poly: the edge from vertex 0 (-0.5, -1, -2) to "
-         "vertex 1 (0.5, -1, -2) belongs to one face only: the surface is not closed"),
-        (MESH, CUBE.replace("1 3 4 2", "2 4 3 1"), "is traversed in the same direction by both its faces"),
+         "/bodies/1/shapes/0/file: there/meshes/cube.poly: the surface is not closed: a hole of 3 edges, "
+         "0.82 of the size at the edge from (1, 1, -1) to (-1, -1, -1); holes of at most 8 edges and 5 % of "
+         "the size are filled: close it, or say \"convex\": true"),
         (MESH, CUBE.replace("1 3 4 2", "1 3 4 9"),
          "/bodies/1/shapes/0/file: there/meshes/cube.poly: line 11: expected the number of a vertex"),
         ({**MESH, "scale": 0}, CUBE, "/bodies/1/shapes/0/scale: must not be 0"),
-        ({**MESH, "file": "cube.dae"}, CUBE, "this kind of mesh cannot be read"),
+        ({**MESH, "file": "cube.ply"}, CUBE, "this kind of mesh cannot be read"),
         ({**MESH, "vertices": []}, CUBE, "give a file, or vertices and faces, not both"),
         ({"type": "mesh", "collides": False}, CUBE, "vertices"),
     ]:
         result = perp("check", write(shape, text=text), status=2)
         assert message in result.err and "there/scene.json: /" in result.err, (message, result.err)
+
+
+@test
+def faces_are_turned_with_a_notice():
+    good = perp("check", write(MESH), "--json").json["bodies"][1]
+    for text, count in [(CUBE.replace("1 3 4 2", "2 4 3 1"), 2), (CUBE.replace("1 3 4 2", "2 4 3 1")
+                        .replace("5 6 8 7", "7 8 6 5").replace("1 2 6 5", "5 6 2 1")
+                        .replace("3 7 8 4", "4 8 7 3"), 8)]:
+        result = perp("check", write(MESH, text=text), "--json")
+        assert f"meshes/cube.poly: {count} of 12 faces turned so that they face outward" in result.err, result.err
+        assert result.json["bodies"][1]["inertia"] == good["inertia"]
+
+
+@test
+def a_repaired_mesh_runs_resumes_and_verifies():
+    scene = write({"type": "mesh", "file": "meshes/cube.poly", "scale": 0.5}, text=CUBE.replace("1 3 4 2", "2 4 3 1"))
+    first = perp("run", scene, "--json", "-o", "t.h5", "--duration", "1").json
+    os.remove("there/meshes/cube.poly")
+    perp("verify", "t.h5")
+    assert perp("run", "--resume", "t.h5@0.5", "--json").json["bodies"] == first["bodies"]
+
+
+@test
+def an_open_mesh_is_taken_as_its_hull():
+    shape = {"type": "mesh", "file": "meshes/cube.poly", "convex": True}
+    body = perp("check", write(shape, text=CUBE.replace("1 3 4 2\n", "1 3 4\n")), "--json").json["bodies"][1]
+    assert abs(body["mass"] - 16) < 1e-13, body
 
 
 @test

@@ -311,4 +311,33 @@ def a_collada_mesh_that_is_wrong_is_refused_with_its_line():
         assert says in done.err, (says, done.err)
 
 
+BALL = '<mujoco><worldbody><body name="a">%s<geom size=".1" mass="1"/></body></worldbody>%s</mujoco>'
+
+
+@test
+def a_free_joint_is_alone_whatever_the_order():
+    for joints in ('<joint type="free"/><joint type="hinge"/>', '<joint type="hinge"/><joint type="free"/>',
+                   '<freejoint/><joint type="ball"/>', '<freejoint/><freejoint/>'):
+        with open("free.xml", "w") as f:
+            f.write(BALL % (joints, ""))
+        assert "a free joint must be the only joint" in perp("check", "free.xml", status=2).err, joints
+
+
+@test
+def a_keyframe_with_a_quaternion_of_zeros_is_named():
+    for joint, qpos in (("<freejoint/>", "0 0 1 0 0 0 0"), ('<joint type="ball"/>', "0 0 0 0")):
+        with open("key.xml", "w") as f:
+            f.write(BALL % (joint, '<keyframe><key name="home" qpos="%s"/></keyframe>' % qpos))
+        assert "keyframe 'home'" in perp("check", "key.xml").err
+        assert "the quaternion of a joint must not be zero" in perp("check", "key.xml", "--keyframe", "home", status=2).err
+
+
+@test
+def a_model_may_be_in_utf_16():
+    for code in ("utf-16-le", "utf-16-be"):
+        with open("wide.xml", "wb") as f:
+            f.write(("\ufeff<!-- \u00e4\u4e2d -->" + BALL % ("<freejoint/>", "")).encode(code))
+        assert perp("check", "wide.xml", "--json").json["status"] == "ok", code
+
+
 main("mjcf")

@@ -211,12 +211,12 @@ PERP_PLUGIN(plugin)
 """
 
 
-def build_plugin():
-    write("faults.c", FAULTS)
+def build_plugin(name="faults", code=FAULTS):
+    write(f"{name}.c", code)
     subprocess.run([os.environ.get("PERP_CC", "cc"), *shlex.split(os.environ.get("PERP_CFLAGS", "")), "-std=gnu17",
-                    "-shared", "-fPIC", "faults.c", "-I", os.path.join(SOURCE, "include"), "-o", "faults.so"],
+                    "-shared", "-fPIC", f"{name}.c", "-I", os.path.join(SOURCE, "include"), "-o", f"{name}.so"],
                    check=True)
-    return "faults.so"
+    return f"{name}.so"
 
 
 @test

@@ -3,8 +3,10 @@
  *     tests/fuzz/mesh_fuzz -max_len=4096 CORPUS
  * What is read must be a mesh that a shape can look at, solid or not.
  */
-#include "shape/mesh_file.h"
+#include "shape/mesh_repair.h"
 #include "shape/shape.h"
+
+#include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
@@ -18,6 +20,10 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size)
     const perpi_mesh_format format = (perpi_mesh_format)(data[0] % 4);
     if (perpi_mesh_parse(context, (const char*)data + 1, size - 1, "fuzz", format, &mesh) ==
         PERP_OK) {
+        perpi_mesh_report report;
+        if (perpi_mesh_repair(context, &mesh, &report) != PERP_OK) {
+            abort(); /* nothing but memory may be missing */
+        }
         perp_shape_def def = perp_shape_def_default(PERP_SHAPE_MESH);
         def.vertices = mesh.vertex;
         def.vertex_count = (int32_t)mesh.vertex_count;

@@ -5,6 +5,8 @@ import gc
 import json
 import math
 import os
+import pickle
+import signal
 import subprocess
 import threading
 
@@ -345,6 +347,62 @@ def importing_perp_imports_little():
     out = python("import sys, perp; print([m for m in ('numpy', 'pandas', 'matplotlib', 'scipy', 'sqlite3', "
                  "'asyncio', 'unittest') if m in sys.modules])")
     assert out.strip() == "[]", out
+
+
+@test
+def parameters_of_configuration_copies_and_include_act_on_copies_of_a_scene():
+    ball = {"name": "b", "mass": 1, "position": [1, 0, 2], "shapes": [{"type": "sphere", "radius": 0.1}]}
+    base = {"step": 0.01, "duration": 0.05, "parameters": {"p": 0.3}}
+    joint = {"name": "j", "type": "revolute", "a": "world", "b": "b", "at": [0, 0, 2], "axis": [0, 1, 0]}
+    os.makedirs("below", exist_ok=True)
+    with open("below/part.json", "w") as file:
+        json.dump({"step": 0.01, "bodies": [ball], "joints": [joint]}, file)
+    for rest, of in (({"bodies": [ball], "joints": [joint], "configuration": {"j": "p"}}, "b.position.x"),
+                     ({"bodies": [{**ball, "copies": {"count": 2, "spacing": ["p", 0, 0]}}]}, "b.1.position.x"),
+                     ({"include": [{"file": "part.json", "position": ["p", 0, 0]}]}, "b.position.x")):
+        with open("below/whole.json", "w") as file:
+            json.dump({**base, **rest, "measures": {"m": of}}, file)
+        s = perp.load("below/whole.json")
+        first = perp.Sim(s).run().measures["m"]
+        expected = perp.Sim(perp.load("below/whole.json").set(p=0.4)).run().measures["m"]
+        assert abs(expected - first) > 0.01
+        assert perp.Sim(s, p=0.4).run().measures["m"] == expected
+        assert list(perp.rollout(s, {"p": [0.3, 0.4]}).measures["m"]) == [first, expected]
+        for other in (s.copy(), pickle.loads(pickle.dumps(s)), s.copy().set("/duration", 0.05)):
+            keeps = perp.Sim(other)
+            assert perp.Sim(other.set(p=0.4)).run().measures["m"] == expected and keeps.time == 0
+        study = {"scene": s, "vary": {"p": {"grid": [0.3, 0.4, 2]}}}
+        assert list(perp.sweep(study, f"{len(os.listdir())}.db", jobs=1)["m"]) == [first, expected]
+
+
+@test
+def wrong_arguments_are_refused_at_once():
+    sim = perp.Sim(slide())
+    raises(ValueError, sim.run, until=math.nan), raises(TypeError, sim.on_step, None)
+    assert sim.time == 0.0
+    one = perp.rollout(slide(), [{}], observe="box.position.x")
+    assert one.observed[0].shape[1] == 1
+    error = raises(perp.Error, perp.run, slide(), out="/no/such/folder/x.h5")
+    assert error.file == "/no/such/folder/x.h5" and error.pointer is None and error.message.startswith("cannot write")
+
+
+@test
+def a_signal_ends_a_long_solve():
+    def ring(*_):
+        raise TimeoutError("ring")
+    try:
+        from scipy import sparse
+    except ImportError:
+        return
+    n = 12000  # seconds, if it is not interrupted
+    matrix = sparse.identity(n, format="csc")
+    old = signal.signal(signal.SIGALRM, ring)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        raises(TimeoutError, perp.solve, matrix, -np.ones(n))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, old)
 
 
 main("run_test")

@@ -99,6 +99,7 @@ typedef struct perpi_meeting {
     vec3 side;
     perpi_facet facet[PERPI_FACETS];
     int32_t count;
+    double room[PERPI_FACETS]; /* after an overflow: squared distances to the nearest others */
     perpi_product product[PERPI_PRODUCTS];
     int32_t products;
     /* by side, face and edge of the other body: 0 or 1 + 2 bit + opposite */
@@ -112,8 +113,9 @@ typedef struct perpi_meeting {
     vec3 edge[2][PERPI_PLACED_EDGES];
     mat3 R_end[PERPI_SPINS]; /* R after each expected rotation */
     int32_t ends;
-    bool still;  /* one expected rotation, and it is zero */
-    bool orders; /* whether products are kept */
+    bool still;                       /* one expected rotation, and it is zero */
+    bool orders;                      /* whether products are kept */
+    struct perpi_leaf_memory* leaves; /* of perpi_meeting_descend, or NULL */
     /* the direction of largest separation that perpi_meeting_parted found; a lies below `high`
      * along it and b above `low`, farthest[] are the vertices there */
     vec3 axis;
@@ -142,6 +144,10 @@ perpi_facet perpi_meeting_deepest(const perpi_meeting* m);
 bool perpi_meeting_parted(perpi_meeting* m);
 /* Fills facet[]. With `all_vertices` also by vertices over faces that are never a facet. */
 void perpi_meeting_collect(perpi_meeting* m, bool all_vertices);
+/* The same for many near features: src/collide/polytope/polyhedron_trees.c. */
+void perpi_meeting_descend(perpi_meeting* m, bool all_vertices);
+/* The size of its memory, which holds nothing from one call to the next; without it the search is slower. */
+size_t perpi_leaf_memory_size(void);
 
 /* ---- fast rotations: src/collide/polytope/polyhedron_round.c ---------------------------------------------------- */
 

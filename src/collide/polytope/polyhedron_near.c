@@ -102,6 +102,7 @@ void perpi_meeting_begin(perpi_meeting* m, const perpi_polyhedron* a, const perp
     for (int32_t k = 0; k < m->ends && !m->still; ++k) {
         m->R_end[k] = m3_mm(q4_matrix(q4_exp(m3_tmul(pose_a->R, list->spin[k]))), m->R);
     }
+    m->leaves = list->leaves;
     m->sided = list->sided;
     m->side = list->sided ? m3_tmul(pose_a->R, list->side) : v3(0, 0, 0);
     m->count = 0;
@@ -268,22 +269,71 @@ static void demand_product(perpi_meeting* m, perpi_facet* f, int side, int32_t f
     }
 }
 
-/* Distance to the nearest other pair with about the same normal; infinite if there is none. */
-static double neighbour_distance(const perpi_meeting* m, const perpi_facet* f)
+/* The square of the distance of two pairs with about the same normal; infinite if their normals differ. */
+static double pair_distance2(const perpi_facet* f, const perpi_facet* g)
+{
+    const vec3 d = v3_sub(g->p_a, f->p_a);
+    return v3_dot(g->n, f->n) > 0.99 ? v3_dot(d, d) : INFINITY;
+}
+
+/* To the nearest other pair with about the same normal; infinite if there is none. */
+static double neighbour_distance2(const perpi_meeting* m, const perpi_facet* f)
 {
     double least = INFINITY;
     for (int32_t i = 0; i < m->count; ++i) {
-        const perpi_facet* g = &m->facet[i];
-        if (g != f && v3_dot(g->n, f->n) > 0.99) {
-            const vec3 d = v3_sub(g->p_a, f->p_a);
-            least = fmin(least, v3_dot(d, d));
-        }
+        const double d2 = &m->facet[i] != f ? pair_distance2(&m->facet[i], f) : INFINITY;
+        least = d2 < least ? d2 : least;
     }
     return least;
 }
 
-/* Adds a facet. On overflow it replaces the farthest one; of those about as far, the one with the
- * nearest neighbour: a prism with many sides must not stand on a part of its rim. */
+/* Updates room[], too: only pairs whose nearest neighbour was replaced look for another one. */
+static void replace_facet(perpi_meeting* m, int32_t at, const perpi_facet* f)
+{
+    const perpi_facet old = m->facet[at];
+    m->facet[at] = *f;
+    m->room[at] = neighbour_distance2(m, &m->facet[at]);
+    for (int32_t i = 0; i < m->count; ++i) {
+        if (i == at) {
+            continue;
+        }
+        const double lost = pair_distance2(&m->facet[i], &old);
+        const double found = pair_distance2(&m->facet[i], f);
+        if (found <= m->room[i]) {
+            m->room[i] = found;
+        } else if (lost == m->room[i]) {
+            m->room[i] = neighbour_distance2(m, &m->facet[i]);
+        }
+    }
+}
+
+/* On overflow a facet replaces the farthest one; of those about as far, the one with the nearest neighbour: a
+ * prism with many sides must not stand on a part of its rim. */
+static void keep_nearest(perpi_meeting* m, const perpi_facet* f)
+{
+    double farthest = 0.0;
+    for (int32_t i = 0; i < m->count; ++i) {
+        farthest = m->facet[i].distance > farthest ? m->facet[i].distance : farthest;
+    }
+    if (f->distance - 0.1 * m->near > farthest) {
+        return;
+    }
+    const double about = (f->distance > farthest ? f->distance : farthest) - 0.1 * m->near;
+    int32_t worst = -1;
+    double room = f->distance >= about ? neighbour_distance2(m, f) : INFINITY;
+    for (int32_t i = 0; i < m->count; ++i) {
+        const bool far = m->facet[i].distance >= about;
+        const double r = far ? m->room[i] : INFINITY;
+        if (r < room || (worst < 0 && f->distance < about && far)) {
+            room = r;
+            worst = i;
+        }
+    }
+    if (worst >= 0) {
+        replace_facet(m, worst, f);
+    }
+}
+
 static void keep_facet(perpi_meeting* m, const perpi_facet* f)
 {
     if (f->present) {
@@ -295,24 +345,12 @@ static void keep_facet(perpi_meeting* m, const perpi_facet* f)
         m->facet[m->count++] = *f;
         return;
     }
+    for (int32_t i = 0; i < m->count && !m->overflow; ++i) {
+        m->room[i] = neighbour_distance2(m, &m->facet[i]);
+    }
     m->overflow = true;
-    double farthest = f->distance;
-    for (int32_t i = 0; i < m->count; ++i) {
-        farthest = fmax(farthest, m->facet[i].distance);
-    }
-    const double about = farthest - 0.1 * m->near;
-    int32_t worst = -1;
-    double room = f->distance >= about ? neighbour_distance(m, f) : INFINITY;
-    for (int32_t i = 0; i < m->count; ++i) {
-        const double r =
-            m->facet[i].distance >= about ? neighbour_distance(m, &m->facet[i]) : INFINITY;
-        if (r < room || (worst < 0 && f->distance < about && m->facet[i].distance >= about)) {
-            room = r;
-            worst = i;
-        }
-    }
-    if (worst >= 0) {
-        m->facet[worst] = *f;
+    if (!m->orders) { /* else no groups are made of these pairs */
+        keep_nearest(m, f);
     }
 }
 

@@ -10,47 +10,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "collide/polytope/polyhedron.h"
+#include "collide/polytope/polyhedron_boxes.h"
 
 enum { PROBES = 8, LISTED = 64 };
-
-static vec3 into_a(const perpi_meeting* m, vec3 y)
-{
-    return v3_add(m->x, m3_mul(m->R, y));
-}
-
-/* ---- boxes ------------------------------------------------------------------------------------------- */
-
-typedef struct box {
-    vec3 lo, hi;
-} box;
-
-static void cover(box* b, vec3 p)
-{
-    b->lo.x = p.x < b->lo.x ? p.x : b->lo.x;
-    b->lo.y = p.y < b->lo.y ? p.y : b->lo.y;
-    b->lo.z = p.z < b->lo.z ? p.z : b->lo.z;
-    b->hi.x = p.x > b->hi.x ? p.x : b->hi.x;
-    b->hi.y = p.y > b->hi.y ? p.y : b->hi.y;
-    b->hi.z = p.z > b->hi.z ? p.z : b->hi.z;
-}
-
-static box box_around(vec3 p)
-{
-    return (box){p, p};
-}
-
-static bool boxes_meet(const box* a, const box* b)
-{
-    return a->lo.x <= b->hi.x && a->hi.x >= b->lo.x && a->lo.y <= b->hi.y && a->hi.y >= b->lo.y &&
-           a->lo.z <= b->hi.z && a->hi.z >= b->lo.z;
-}
-
-static box widened(box b, double by)
-{
-    const vec3 d = v3(by, by, by);
-    return (box){v3_sub(b.lo, d), v3_add(b.hi, d)};
-}
 
 /* The box of b in a's frame, exactly for a small one. */
 static box box_of_b(const perpi_meeting* m)
@@ -154,13 +116,6 @@ typedef struct features {
     listed_edge edge[LISTED];
     int32_t vertices, faces, edges;
 } features;
-
-static inline vec3 vertex_at(const perpi_meeting* m, int side, int32_t i)
-{
-    return side == 0          ? m->p[0]->vertex[i]
-           : i < PERPI_PLACED ? m->vertex_b[i]
-                              : into_a(m, m->p[1]->vertex[i]);
-}
 
 /* Sets bit i; whether it was set before. */
 static bool mark_bit(uint64_t* bits, int32_t i)
@@ -278,20 +233,6 @@ static bool list_features(const perpi_meeting* m, int side, const box* within, f
     return true;
 }
 
-/* Whether four products can have the signs that make the edges a facet, with either sign of the
- * normal: see polyhedron_near.c. */
-static bool can_cross(const vec3 a_n[2], vec3 a_u, double a_limit, const vec3 b_n[2], vec3 b_u,
-                      double b_limit)
-{
-    const double p = v3_dot(a_n[0], b_u), q = v3_dot(a_n[1], b_u);
-    if ((p > b_limit && q > b_limit) || (p < -b_limit && q < -b_limit)) {
-        return false;
-    }
-    const double r = v3_dot(b_n[0], a_u), s = v3_dot(b_n[1], a_u);
-    return (p >= -b_limit && q <= b_limit && r >= -a_limit && s <= a_limit) ||
-           (p <= b_limit && q >= -b_limit && r <= a_limit && s >= -a_limit);
-}
-
 static void try_listed(perpi_meeting* m, const features* a, const features* b, bool all_vertices)
 {
     const features* of[2] = {a, b};
@@ -336,130 +277,10 @@ static bool collect_listed(perpi_meeting* m, bool all_vertices)
     return true;
 }
 
-/* ---- many features: trees ---------------------------------------------------------------------- */
-
-/* A vertex is tested with this one of its faces, an edge with its left one: each once. */
-static bool owns_vertex(const perpi_polyhedron* p, int32_t face, int32_t vertex)
-{
-    return p->edge[p->around[p->around_start[vertex]]].face[0] == face;
-}
-
-static box box_of_face(const perpi_meeting* m, int side, int32_t face)
-{
-    const perpi_polyhedron* p = m->p[side];
-    box b = box_around(vertex_at(m, side, p->corner[p->face_start[face]]));
-    for (int32_t k = p->face_start[face] + 1; k < p->face_start[face + 1]; ++k) {
-        cover(&b, vertex_at(m, side, p->corner[k]));
-    }
-    return b;
-}
-
-static box box_of_edge(const perpi_meeting* m, int side, int32_t edge)
-{
-    const perpi_edge* e = &m->p[side]->edge[edge];
-    box b = box_around(vertex_at(m, side, e->vertex[0]));
-    cover(&b, vertex_at(m, side, e->vertex[1]));
-    return b;
-}
-
-/* The vertices of a face of one body that lie near a face of the other. */
-static void try_vertices(perpi_meeting* m, int side, int32_t face, const box* near_face,
-                         int32_t other_face, bool all_vertices)
-{
-    const perpi_polyhedron* q = m->p[1 - side];
-    for (int32_t k = q->face_start[other_face]; k < q->face_start[other_face + 1]; ++k) {
-        const box at = box_around(vertex_at(m, 1 - side, q->corner[k]));
-        if (owns_vertex(q, other_face, q->corner[k]) && boxes_meet(&at, near_face)) {
-            perpi_meeting_vertex(m, side, face, q->corner[k], all_vertices);
-        }
-    }
-}
-
-/* The same tests by boxes as for lists: a face may have a thousand edges, of which few are near. */
-static void try_faces(perpi_meeting* m, int32_t face_a, int32_t face_b, bool all_vertices)
-{
-    const perpi_polyhedron *a = m->p[0], *b = m->p[1];
-    const box near_a = widened(box_of_face(m, 0, face_a), m->near),
-              b_box = box_of_face(m, 1, face_b);
-    if (!boxes_meet(&near_a, &b_box)) {
-        return;
-    }
-    const box near_b = widened(b_box, m->near);
-    try_vertices(m, 0, face_a, &near_a, face_b, all_vertices);
-    try_vertices(m, 1, face_b, &near_b, face_a, all_vertices);
-    for (int32_t k = a->face_start[face_a]; k < a->face_start[face_a + 1]; ++k) {
-        const int32_t edge_a = a->side[k];
-        const box e = widened(box_of_edge(m, 0, edge_a), m->near);
-        if (a->edge[edge_a].face[0] != face_a || !boxes_meet(&e, &b_box)) {
-            continue;
-        }
-        for (int32_t l = b->face_start[face_b]; l < b->face_start[face_b + 1]; ++l) {
-            const int32_t edge_b = b->side[l];
-            if (b->edge[edge_b].face[0] == face_b) {
-                const box g = box_of_edge(m, 1, edge_b);
-                if (boxes_meet(&e, &g)) {
-                    perpi_meeting_edges(m, edge_a, edge_b);
-                }
-            }
-        }
-    }
-}
-
-typedef struct descent {
-    perpi_meeting* m;
-    bool all_vertices;
-    mat3 spread; /* |R| */
-} descent;
-
-static bool boxes_near(const descent* d, const perpi_face_node* a, const perpi_face_node* b)
-{
-    const vec3 c = into_a(d->m, v3_scale(0.5, v3_add(b->lo, b->hi)));
-    const vec3 h = m3_mul(d->spread, v3_scale(0.5, v3_sub(b->hi, b->lo)));
-    const double by = d->m->near;
-    return c.x - h.x <= a->hi.x + by && c.x + h.x >= a->lo.x - by && c.y - h.y <= a->hi.y + by &&
-           c.y + h.y >= a->lo.y - by && c.z - h.z <= a->hi.z + by && c.z + h.z >= a->lo.z - by;
-}
-
-static double extent(const perpi_face_node* n)
-{
-    const vec3 d = v3_sub(n->hi, n->lo);
-    return v3_dot(d, d);
-}
-
-static void descend_trees(descent* d, int32_t node_a, int32_t node_b)
-{
-    const perpi_polyhedron *p = d->m->p[0], *q = d->m->p[1];
-    const perpi_face_node *a = &p->node[node_a], *b = &q->node[node_b];
-    if (d->m->apart || !boxes_near(d, a, b)) {
-        return;
-    }
-    if (a->count > 0 && b->count > 0) {
-        for (int32_t i = 0; i < a->count; ++i) {
-            for (int32_t k = 0; k < b->count; ++k) {
-                try_faces(d->m, p->order[a->first + i], q->order[b->first + k], d->all_vertices);
-            }
-        }
-        return;
-    }
-    if (b->count > 0 || (a->count == 0 && extent(a) >= extent(b))) {
-        descend_trees(d, node_a + 1, node_b);
-        descend_trees(d, a->first, node_b);
-    } else {
-        descend_trees(d, node_a, node_b + 1);
-        descend_trees(d, node_a, b->first);
-    }
-}
-
 void perpi_meeting_collect(perpi_meeting* m, bool all_vertices)
 {
     if (collect_listed(m, all_vertices)) {
         return;
     }
-    descent d = {.m = m, .all_vertices = all_vertices};
-    for (int i = 0; i < 3; ++i) {
-        for (int k = 0; k < 3; ++k) {
-            d.spread.m[i][k] = fabs(m->R.m[i][k]);
-        }
-    }
-    descend_trees(&d, 0, 0);
+    perpi_meeting_descend(m, all_vertices);
 }

@@ -1,6 +1,6 @@
 /* tests/unit/shape/mesh_test.c - mesh files: accepted and refused input with its line; mass of a mesh. */
 #include "perp_test.h"
-#include "shape/mesh_file.h"
+#include "shape/mesh_repair.h"
 #include "shape/polyhedron.h"
 
 static perp_context* context;
@@ -252,9 +252,9 @@ TEST(a_bad_file_is_refused_with_its_line)
     check_refused("solid\nfacet normal 0 0 1\n", stl, "m: line 3: expected 'outer', got ''");
     check_refused("solid x\nendsolid\n", stl, "ends without a single face");
     perpi_mesh_format format;
-    CHECK_EQ_INT(perpi_mesh_format_of(context, "a/b.dae", &format), PERP_ERROR_INPUT);
+    CHECK_EQ_INT(perpi_mesh_format_of(context, "a/b.ply", &format), PERP_ERROR_INPUT);
     CHECK_EQ_STR(perp_context_error(context),
-                 "a/b.dae: this kind of mesh cannot be read: .poly, .stl and .obj can");
+                 "a/b.ply: this kind of mesh cannot be read: .poly, .stl, .obj and .dae can");
     CHECK_OK(perpi_mesh_format_of(context, "A.STL", &format));
     CHECK_EQ_INT(format, PERPI_MESH_STL);
     perpi_mesh_data m;
@@ -279,7 +279,7 @@ TEST(a_surface_that_is_no_solid_is_refused_with_the_edge)
     CHECK_EQ_STR(
         perp_context_error(context),
         "faces: gear.stl: the edge from vertex 1 (1, 0, 0) to vertex 2 (0, 1, 0) belongs to "
-        "one face only: the surface is not closed");
+        "one face only: the surface is not closed; \"convex\": true takes the convex hull");
     def.triangle_count = 4;
     t[10] = 3, t[11] = 2; /* the last face turned round */
     CHECK_EQ_INT(perpi_shape_make(context, &def, 3, &s), PERP_ERROR_INPUT);
@@ -360,6 +360,8 @@ TEST(cut_and_damaged_files_do_no_harm)
                 perpi_mesh_data m;
                 if (perpi_mesh_parse(context, copy, cut ? i : length, "m", format, &m) == PERP_OK) {
                     ++read;
+                    perpi_mesh_report report;
+                    CHECK_OK(perpi_mesh_repair(context, &m, &report));
                     perpi_mesh_free(context, &m);
                 } else {
                     ++refused;

@@ -1,0 +1,130 @@
+/* src/solve/frictional/switching.h - what the files of the method `switching` share: the choices of the groups'
+ * acting members (group_choice.c), and the problem that they leave (chosen_problem.c). */
+#ifndef PERPI_SWITCHING_H
+#define PERPI_SWITCHING_H
+
+#include "perp/solve.h"
+#include "solve/frictional/fixed_push.h"
+
+/* Relative opening of a partner that counts as zero; more where the solves are less accurate. */
+#define PERPI_CLOSED 1e-13
+
+/* A large problem is solved to PERPI_COARSE only until no choice changes; violations below PERPI_COARSE_SLACK
+ * are then left to the accurate solves that follow. */
+#define PERPI_COARSE 1e-4
+#define PERPI_COARSE_SLACK 1e-2
+
+enum {
+    PERPI_REPLACEMENTS = 6, /* of one group; then its last two members stay closed together */
+    PERPI_PLANAR = 2,       /* rows of a contact with one tangential row, or none */
+};
+
+/* The search for the impulse s of a group's partner; f: its opening, > 0 at low, < 0 at high. */
+typedef struct perpi_share {
+    double s, low, high, f_low, f_high;
+    double first;   /* high at the start: shares are known to rounding of this */
+    int32_t side;   /* which end moved last: 1 low, -1 high, 0 none */
+    bool lone;      /* the only primary: f is minus the opening of the most open member */
+    int32_t before; /* the choice before the present one, -1: none */
+    double impulse; /* that it had */
+} perpi_share;
+
+typedef struct perpi_switching_settings {
+    int32_t predicted;
+} perpi_switching_settings;
+
+typedef struct perpi_switching {
+    perp_context* context;
+    perpi_switching_settings set;
+    const perp_inner_solve* inner; /* of the running solve */
+    int32_t* group_of;             /* per constraint, -1: in none */
+    int32_t* choice;               /* per group: constraint, -1: none */
+    int32_t* partner; /* per group: the member that is closed beside the choice, -1: none */
+    int32_t* second;  /* per group: the member that acts beside the choice, both closed, -1: none */
+    int32_t* handed;  /* per group: how often */
+    bool* closed_row; /* per constraint of the smaller problem: chosen beside another member */
+    void* newton;     /* for these: newton-bodies */
+    perpi_share* share; /* per group */
+    double fine,
+        slack;     /* of the accurate solves; of those at hand, PERPI_COARSE_SLACK of coarse ones */
+    double closed; /* PERPI_CLOSED, or the residual of the last solve */
+    bool direct;   /* the first choices are predicted, and replaced by the most open member */
+    bool one_by_one;      /* groups change one at a time */
+    int32_t last;         /* then: the group that changed last */
+    int32_t* from;        /* per constraint of the smaller problem */
+    size_t* M_at;         /* per block: where its mass block starts */
+    double *guess, *work; /* the caller's v and p; of the residual check */
+    perp_constraint* constraint;
+    double *b, *lower, *upper, *compliance, *b_error, *p;
+    perpi_fixed_push push; /* partners in space */
+    size_t group_of_capacity, choice_capacity, partner_capacity, handed_capacity, from_capacity;
+    size_t constraint_capacity, share_capacity, M_at_capacity, guess_capacity, second_capacity,
+        closed_capacity;
+    size_t b_capacity, lower_capacity, upper_capacity, compliance_capacity, b_error_capacity,
+        p_capacity;
+} perpi_switching;
+
+/* Normal velocity of a contact, its largest term, and about the diagonal of W. */
+typedef struct perpi_opening {
+    double u, size, w;
+} perpi_opening;
+
+/* The state of the members of a group at a solution. */
+typedef struct perpi_outlook {
+    int32_t widest, cheapest; /* primaries: most open; closed at the least energy */
+    double most;              /* opening of the most open member, relative */
+    bool open;                /* a member other than the choice is the most open */
+} perpi_outlook;
+
+/* ---- group_choice.c -------------------------------------------------------------------------------------*/
+
+/* Of constraint i, a contact. */
+perpi_opening perpi_group_opening(const perpi_switching* s, const perp_contact_problem* P,
+                                  int32_t i, const double* v);
+
+/* Of group g. */
+perpi_outlook perpi_group_outlook(const perpi_switching* s, const perp_contact_problem* P,
+                                  int32_t g, const double* v);
+
+/* The relative opening that the share of a group's partner must make zero. */
+double perpi_partner_off(const perpi_switching* s, const perp_contact_problem* P, int32_t g,
+                         const double* v);
+
+/* Whether the partners are just closed; if not, their shares are changed. */
+bool perpi_partners_are_closed(perpi_switching* s, const perp_contact_problem* P, const double* v);
+
+/* Where Newton's method does not close members together: the impulse of one is sought by solves. False:
+ * there are none. */
+bool perpi_seek_shares(perpi_switching* s, const perp_contact_problem* P);
+
+/* Whether the answer violates a group, for which another choice is made. */
+bool perpi_choose_again(perpi_switching* s, const perp_contact_problem* P, const double* v,
+                        double* p);
+
+/* As perpi_choose_again, one group at a time. A group that changes back to its previous member while all
+ * others stay needs both. A pair that is no longer closed, because another group has changed, is
+ * dissolved. */
+bool perpi_choose_one(perpi_switching* s, const perp_contact_problem* P, const double* v,
+                      const double* p);
+
+/* Choices of several groups that change at once can cycle: from here on one group at a time. */
+void perpi_start_one_by_one(perpi_switching* s, const perp_contact_problem* P);
+
+/* The first choices. s->direct: a group without one takes the member that is the most open at the
+ * velocities of the guess, or of the free motion if there is none; it has no impulse unless it closes. Else
+ * only groups that the free motion violates. v is overwritten if it is no guess. */
+void perpi_choose_first(perpi_switching* s, const perp_contact_problem* P, bool warm, double* v,
+                        double* p);
+
+/* Whether every group obeys its law. */
+bool perpi_groups_hold(const perpi_switching* s, const perp_contact_problem* P, const double* v,
+                       const double* p);
+
+/* ---- chosen_problem.c -----------------------------------------------------------------------------------*/
+
+/* Solves the problem that the choices leave; v and p are those of the whole. */
+perp_status perpi_chosen_solve(perpi_switching* s, const perp_contact_problem* problem,
+                               const perp_solve_options* options, bool warm, double* v, double* p,
+                               perp_report* report, perp_outcome* outcome);
+
+#endif
