@@ -38,6 +38,7 @@ static json_t* flags_json(const perp_gradient_flags* f)
     json_object_set_new(o, "weak", json_integer((json_int_t)f->weak));
     json_object_set_new(o, "undetermined", json_integer((json_int_t)f->undetermined));
     json_object_set_new(o, "immaterial", json_integer((json_int_t)f->immaterial));
+    json_object_set_new(o, "one_sided", json_integer((json_int_t)f->one_sided));
     json_object_set_new(o, "choice", json_integer((json_int_t)f->choice));
     json_object_set_new(o, "fallback", json_integer((json_int_t)f->fallback));
     json_object_set_new(o, "margin", cli_number(f->margin));
@@ -88,6 +89,11 @@ static void print_flags(const perp_gradient_flags* f)
                cli_red(), (long long)f->flagged, (long long)f->steps, cli_plain(), f->first_time,
                (long long)f->weak, (long long)f->undetermined, (long long)f->choice,
                (long long)f->fallback);
+    }
+    if (f->one_sided > 0) {
+        printf("\nat %lld steps at the border of a state, the one to which the direction leads was "
+               "taken",
+               (long long)f->one_sided);
     }
     if (isfinite(f->margin)) {
         printf("\nsmallest margin %.3g at t = %.6g", f->margin, f->margin_time);
@@ -155,15 +161,108 @@ static int show_gradient(const cli_args* args, const char* path, perp_context* c
     return CLI_DONE;
 }
 
+/* ---- along a direction ---------------------------------------------------------------------------*/
+
+/* "mu=1,v=-0.5": names as of --by, and the part of each. False: one has no number. */
+static bool split_direction(char* text, const char** name, double* part, int32_t* count)
+{
+    *count = split_names(text, name);
+    for (int32_t i = 0; i < *count; ++i) {
+        char *equals = strrchr(name[i], '='), *end = NULL;
+        if (equals == NULL || equals == name[i]) {
+            return false;
+        }
+        *equals = '\0';
+        part[i] = strtod(equals + 1, &end);
+        if (end == equals + 1 || *end != '\0' || !isfinite(part[i])) {
+            return false;
+        }
+    }
+    return *count > 0;
+}
+
+static void print_direction_json(const perp_scene* scene, const perp_gradient_def* def,
+                                 const double* part, double value, double derivative,
+                                 const perp_gradient_flags* flags)
+{
+    json_t* o = json_object();
+    json_object_set_new(o, "status", json_string(cli_status_word(CLI_DONE)));
+    json_object_set_new(o, "scene", cli_text(perp_scene_name(scene)));
+    json_object_set_new(o, "measure", cli_text(def->measure));
+    json_object_set_new(o, "value", cli_number(value));
+    json_t* direction = json_object();
+    for (int32_t i = 0; i < def->parameter_count; ++i) {
+        json_object_set_new(direction, def->parameter[i], cli_number(part[i]));
+    }
+    json_object_set_new(o, "direction", direction);
+    json_object_set_new(o, "derivative", cli_number(derivative));
+    json_object_set_new(o, "flagged", flags_json(flags));
+    cli_print_json(o);
+}
+
+static int show_direction(const cli_args* args, const char* path, perp_context* context,
+                          perp_scene* scene, const perp_gradient_def* def, const double* part)
+{
+    double value, derivative;
+    perp_gradient_flags flags;
+    const perp_status status =
+        perp_gradient_direction(context, scene, def, part, &value, &derivative, &flags);
+    if (status != PERP_OK) {
+        return cli_fail(args->json, cli_exit_of(status), "%s: %s", path,
+                        perp_context_error(context));
+    }
+    if (args->json) {
+        print_direction_json(scene, def, part, value, derivative, &flags);
+        return CLI_DONE;
+    }
+    printf("%s", cli_bold());
+    cli_put_name(def->measure, 0);
+    printf("%s = %.15g\none-sided derivative along the direction %.15g\n", cli_plain(), value,
+           derivative);
+    print_flags(&flags);
+    return CLI_DONE;
+}
+
+static int read_direction(const cli_args* args, const char* path, perp_context* context,
+                          perp_scene* scene, perp_gradient_def* def, const char* direction)
+{
+    const size_t size = strlen(direction) + 1;
+    char* text = malloc(size);
+    const char** name = calloc(size, sizeof *name);
+    double* part = calloc(size, sizeof *part);
+    int exit_status = CLI_FAILED;
+    if (text == NULL || name == NULL || part == NULL) {
+        exit_status = cli_fail(args->json, CLI_FAILED, "out of memory");
+    } else {
+        memcpy(text, direction, size);
+        def->parameter = name;
+        exit_status = split_direction(text, name, part, &def->parameter_count)
+                          ? show_direction(args, path, context, scene, def, part)
+                          : cli_fail(args->json, CLI_BAD_INPUT,
+                                     "--direction: expected NAME=NUMBER,..., got '%s'", direction);
+    }
+    free(part);
+    free(name);
+    free(text);
+    return exit_status;
+}
+
 static int find_gradient(const cli_args* args, const char* path, const cli_overrides* overrides,
                          perp_context* context, perp_scene** scene, perp_sim** sim)
 {
     (void)sim;
     const char *of = cli_value(args, "--of"), *by = cli_value(args, "--by");
     const char* threshold = cli_value(args, "--threshold");
-    if (of == NULL || by == NULL) {
+    const char* direction = cli_value(args, "--direction");
+    if (of == NULL || (by == NULL && direction == NULL)) {
         return cli_fail(args->json, CLI_BAD_INPUT,
-                        "gradient: --of MEASURE and --by PARAM,... are needed");
+                        "gradient: --of MEASURE and --by PARAM,... (or --direction) are needed");
+    }
+    if (direction != NULL && (by != NULL || cli_flag(args, "--check") ||
+                              cli_flag(args, "--adjoint") || cli_flag(args, "--checkpoints"))) {
+        return cli_fail(args->json, CLI_BAD_INPUT,
+                        "gradient: --direction goes forward along one direction; leave out --by, "
+                        "--check, --adjoint and --checkpoints");
     }
     if (cli_flag(args, "--forward") && cli_flag(args, "--adjoint")) {
         return cli_fail(args->json, CLI_BAD_INPUT, "gradient: --forward or --adjoint, not both");
@@ -183,6 +282,9 @@ static int find_gradient(const cli_args* args, const char* path, const cli_overr
     const int loaded = cli_scene_load(args, context, path, overrides, scene);
     if (loaded != CLI_DONE) {
         return loaded;
+    }
+    if (direction != NULL) {
+        return read_direction(args, path, context, *scene, &def, direction);
     }
     char* text = malloc(strlen(by) + 1);
     const char** name = calloc(strlen(by) + 1, sizeof *name);
@@ -210,6 +312,8 @@ static int verb_gradient(const cli_args* args)
 static const cli_option options[] = {
     {"--of", "MEASURE", "measure of the scene", NULL},
     {"--by", "PARAM,...", "parameters, or JSON pointers of numbers of the scene", NULL},
+    {"--direction", "PARAM=X,...",
+     "one-sided derivative along a direction, through steps at the border of a state", NULL},
     {"--check", NULL, "compare with central differences of whole runs", NULL},
     {"--forward", NULL, "carry derivatives along with the run (few parameters)", NULL},
     {"--adjoint", NULL, "carry derivatives back (many parameters; the default)", NULL},

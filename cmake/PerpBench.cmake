@@ -24,7 +24,8 @@ endfunction()
 if(TARGET perp_static)
     file(GLOB common CONFIGURE_DEPENDS bench/common/*.c)
     list(APPEND common ${PROJECT_SOURCE_DIR}/tests/support/generate.c
-        ${PROJECT_SOURCE_DIR}/tests/support/throws.c)
+        ${PROJECT_SOURCE_DIR}/tests/support/throws.c
+        ${PROJECT_SOURCE_DIR}/tests/support/gradient_cases.c)
     file(GLOB sources CONFIGURE_DEPENDS bench/*.c)
     include(CheckCSourceCompiles)
     find_path(PERP_SICONOS_INCLUDE numerics/SolverOptions.h PATH_SUFFIXES siconos)

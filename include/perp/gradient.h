@@ -61,6 +61,8 @@ typedef struct perp_gradient_flags {
         margin; /* the smallest distance from a change of state, relative; INFINITY: none can change */
     double margin_time; /* the time at the start of that step */
     double first_time;  /* of the first flagged step; NaN: none */
+    int64_t
+        one_sided; /* along a direction: of the weak ones, not flagged: their state beyond it was found */
 } perp_gradient_flags;
 
 typedef struct perp_gradient perp_gradient;
@@ -79,6 +81,15 @@ PERP_API perp_gradient_flags perp_gradient_flags_of(const perp_gradient* gradien
 /* Adjoint: derivatives by the start state of a body: displacement of the centre of mass (x, y, z), rotation vector in
  * the world frame, velocity, angular velocity. Planar: x, y and rotations about z. NULL: computed forward. */
 PERP_API const double* perp_gradient_start(const perp_gradient* gradient, int32_t body);
+
+/* The one-sided derivative along a direction of the parameters: of f(theta + s direction) by s at s = 0, s > 0. Where a
+ * contact is at the border of two states, the one to which the direction leads is found by a small complementarity
+ * problem, so that steps at such borders are not flagged. Elsewhere it is the gradient times the direction. It is
+ * not linear in the direction: the derivative to the other side is minus that along -direction. direction:
+ * parameter_count numbers, one or more. mode and checkpoints of def are not read. flags may be NULL: but see above. */
+PERP_API PERP_NODISCARD perp_status perp_gradient_direction(
+    perp_context* context, perp_scene* scene, const perp_gradient_def* def, const double* direction,
+    double* value, double* derivative, perp_gradient_flags* flags);
 
 /* Central differences of whole runs, to check a gradient: for each parameter the step size, of a geometric
  * sequence, at which the differences of two neighbouring sizes agree best. difference: parameter_count; spread: how far

@@ -363,8 +363,8 @@ static perp_status prepare_parameters(perp_context* context, const perp_scene* s
 }
 
 static perp_status run_gradient(perp_context* context, const perp_scene* scene, perp_sim* sim,
-                                const perp_gradient_def* def, bool only_try, prepared* x,
-                                perp_gradient* g)
+                                const perp_gradient_def* def, bool only_try,
+                                const double* direction, prepared* x, perp_gradient* g)
 {
     int32_t measure;
     perp_status status = find_measure(context, sim, def->measure, &measure);
@@ -383,7 +383,8 @@ static perp_status run_gradient(perp_context* context, const perp_scene* scene, 
                                              def->checkpoints && def->mode == PERP_GRADIENT_ADJOINT,
                                          .threshold = def->threshold,
                                          .light = x->light.item,
-                                         .light_count = x->light.count};
+                                         .light_count = x->light.count,
+                                         .direction = direction};
         status = only_try ? perpi_gradient_check_parameters(sim, &in)
                           : perpi_gradient_run(sim, &in, &g->value, g->of, g->start, &g->flags);
     }
@@ -401,7 +402,7 @@ static perp_status run_gradient(perp_context* context, const perp_scene* scene, 
 
 static perp_status create_gradient(perp_context* context, perp_scene* scene,
                                    const perp_gradient_def* def, bool only_try,
-                                   perp_gradient** gradient)
+                                   const double* direction, perp_gradient** gradient)
 {
     perp_gradient* g = NULL;
     perp_sim* sim = NULL;
@@ -435,7 +436,7 @@ static perp_status create_gradient(perp_context* context, perp_scene* scene,
         status = perp_sim_create_from_scene(context, scene, &sim);
     }
     if (status == PERP_OK) {
-        status = run_gradient(context, scene, sim, def, only_try, &x, g);
+        status = run_gradient(context, scene, sim, def, only_try, direction, &x, g);
     }
     perp_sim_destroy(sim);
     perpi_sensitivity_destroy(x.sensitivity);
@@ -450,14 +451,41 @@ static perp_status create_gradient(perp_context* context, perp_scene* scene,
 perp_status perp_gradient_create(perp_context* context, perp_scene* scene,
                                  const perp_gradient_def* def, perp_gradient** gradient)
 {
-    return create_gradient(context, scene, def, false, gradient);
+    return create_gradient(context, scene, def, false, NULL, gradient);
+}
+
+perp_status perp_gradient_direction(perp_context* context, perp_scene* scene,
+                                    const perp_gradient_def* def, const double* direction,
+                                    double* value, double* derivative, perp_gradient_flags* flags)
+{
+    perp_gradient_def forward = *def;
+    perp_gradient* g = NULL;
+    bool finite = def->parameter_count > 0;
+    for (int32_t i = 0; i < def->parameter_count; ++i) {
+        finite = finite && isfinite(direction[i]);
+    }
+    if (!finite) {
+        return perpi_fail(context, PERP_ERROR_INPUT,
+                          "gradient: a direction needs finite parts of one or more parameters");
+    }
+    forward.mode = PERP_GRADIENT_FORWARD;
+    const perp_status status = create_gradient(context, scene, &forward, false, direction, &g);
+    if (status == PERP_OK) {
+        *value = g->value;
+        *derivative = g->of[0];
+        if (flags != NULL) {
+            *flags = g->flags;
+        }
+    }
+    perp_gradient_destroy(g);
+    return status;
 }
 
 perp_status perpi_gradient_try(perp_context* context, perp_scene* scene,
                                const perp_gradient_def* def)
 {
     perp_gradient* g = NULL;
-    const perp_status status = create_gradient(context, scene, def, true, &g);
+    const perp_status status = create_gradient(context, scene, def, true, NULL, &g);
     perp_gradient_destroy(status == PERP_OK ? g : NULL);
     return status;
 }

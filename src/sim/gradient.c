@@ -795,9 +795,10 @@ perp_status perpi_gradient_run(perp_sim* sim, const perpi_gradient_input* in, do
     }
     flags->steps = g.count - 1;
     if (status == PERP_OK) {
-        status = forward         ? run_forward_derivatives(&g)
-                 : sim->adaptive ? perpi_gradient_back_adaptive(&g)
-                                 : run_back(&g);
+        status = in->direction != NULL ? perpi_gradient_run_direction(&g)
+                 : forward             ? run_forward_derivatives(&g)
+                 : sim->adaptive       ? perpi_gradient_back_adaptive(&g)
+                                       : run_back(&g);
     }
     for (int32_t i = 0; status == PERP_OK && !forward && i < in->parameter_count; ++i) {
         gradient[i] += dot(g.size.total, g.y, in->parameter[i].start);

@@ -46,6 +46,8 @@ typedef struct perpi_gradient_input {
     double threshold;
     const perpi_light_number* light; /* adjoint of fixed steps only */
     int32_t light_count;
+    const double*
+        direction; /* forward: of the parameters; gradient[0] is the one-sided derivative along it; NULL: none */
 } perpi_gradient_input;
 
 /* Refuses simulations that have no derivatives, by the name of what is not supported. */

@@ -58,6 +58,9 @@ PERP_NODISCARD perp_status perpi_gradient_vary(perpi_gradient_work* g,
                                                const perpi_gradient_parameter* p);
 PERP_NODISCARD perp_status perpi_gradient_room(perpi_gradient_work* g);
 
+/* gradient_direction.c: forwards along one direction, one-sided. */
+PERP_NODISCARD perp_status perpi_gradient_run_direction(perpi_gradient_work* g);
+
 /* gradient_adaptive.c: backwards through adaptive steps and impacts. */
 PERP_NODISCARD perp_status perpi_gradient_back_adaptive(perpi_gradient_work* g);
 

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/context.h"
+#include "base/vec.h"
 #include "linalg/dense.h"
 #include "problem/cone.h"
 
@@ -42,10 +43,8 @@ static void free_row(perpi_law* law, int32_t i)
 
 /* ---- friction ------------------------------------------------------------------------------------*/
 
-/* Sliding on a round set along s (of unit length, in scaled coordinates), at the speed |e u|; 0: it is about to
- * slide, and the directions across s are held. */
-static void slide_round(perpi_law* law, const double* e, double mu, double p_n, const double* s,
-                        double speed, double w)
+void perpi_law_slide_round(perpi_law* law, const double* e, double mu, double p_n, const double* s,
+                           double speed, double w)
 {
     const int32_t n = law->rows - 1;
     for (int32_t i = 0; i < n; ++i) {
@@ -90,7 +89,7 @@ static void choose_round(const perpi_law_input* in, const perp_constraint* c, pe
     speed = sqrt(speed);
     push = sqrt(push);
     length = sqrt(length);
-    const double size = r + speed / mean;
+    const double size = perpi_larger(r + speed / mean, in->floor / mean);
     const bool sticks = length <= r;
     const bool other = is_other(in, law, size > 0.0 ? fabs(length - r) / size : 0.0);
     if (sticks != other) {
@@ -106,7 +105,7 @@ static void choose_round(const perpi_law_input* in, const perp_constraint* c, pe
                             : (i == 0 ? 1.0 : 0.0);
     }
     law->slides = moves;
-    slide_round(law, e, c->mu, p[0], s, moves ? speed : 0.0, mean);
+    perpi_law_slide_round(law, e, c->mu, p[0], s, moves ? speed : 0.0, mean);
 }
 
 /* One tangential row: the interval [-r, r]. */
@@ -114,7 +113,7 @@ static void choose_interval(const perpi_law_input* in, const perp_constraint* c,
 {
     const double *p = in->p + c->row, *u = in->u + c->row;
     const double w = in->w[c->row + 1], r = c->mu * p[0], z = p[1] - u[1] / w;
-    const double size = r + fabs(u[1]) / w;
+    const double size = perpi_larger(r + fabs(u[1]) / w, in->floor / w);
     const bool sticks = fabs(z) <= r;
     const bool other = is_other(in, law, size > 0.0 ? fabs(fabs(z) - r) / size : 0.0);
     if (sticks != other) {
@@ -132,7 +131,7 @@ static void choose_polygon(const perpi_law_input* in, const perp_constraint* c, 
     const double *p = in->p + c->row, *u = in->u + c->row, *w = in->w + c->row;
     const double mean = 0.5 * (w[1] + w[2]), r = c->mu * p[0];
     const double z[2] = {p[1] - u[1] / mean, p[2] - u[2] / mean};
-    const double size = r + perpi_length(u[1], u[2]) / mean;
+    const double size = perpi_larger(r + perpi_length(u[1], u[2]) / mean, in->floor / mean);
     double d[2][2];
     const int32_t j = perpi_polygon_sector(c->directions, z);
     perpi_polygon_direction(c->directions, j, d[0]);
@@ -180,7 +179,7 @@ static void choose_polygon(const perpi_law_input* in, const perp_constraint* c, 
 static void choose_contact(const perpi_law_input* in, const perp_constraint* c, perpi_law* law)
 {
     const double p = in->p[c->row], u = in->u[c->row], w = in->w[c->row];
-    const double size = w * fabs(p) + in->size[c->row];
+    const double size = perpi_larger(w * fabs(p) + in->size[c->row], in->floor);
     const bool closed = w * p >= u;
     const bool other = is_other(in, law, size > 0.0 ? fabs(w * p - u) / size : 0.0);
     if (closed == other) {
@@ -213,7 +212,7 @@ static void choose_bounded(const perpi_law_input* in, const perp_constraint* c, 
         const double w = in->w[row] + compliance, z = in->p[row] - in->u[row] / w;
         const double below = P->lower[row] - z, above = z - P->upper[row];
         const double nearest = fabs(below) < fabs(above) ? fabs(below) : fabs(above);
-        const double size = fabs(in->p[row]) + in->size[row] / w;
+        const double size = perpi_larger(fabs(in->p[row]) + in->size[row] / w, in->floor / w);
         int bound = below > 0.0 ? -1 : above > 0.0 ? 1 : 0;
         if (is_other(in, law, size > 0.0 ? nearest / size : 0.0)) {
             bound = bound != 0 ? 0 : fabs(below) < fabs(above) ? -1 : 1;
@@ -228,9 +227,9 @@ static void choose_bounded(const perpi_law_input* in, const perp_constraint* c, 
     }
 }
 
-/* E: the inverse, with EPSILON w A added to B where a row of A holds. */
-static bool invert_law(const perpi_law_input* in, const perp_constraint* c, perpi_law* law)
+bool perpi_law_invert(const perpi_law_input* in, int32_t constraint, perpi_law* law)
 {
+    const perp_constraint* c = &in->problem->constraint[constraint];
     const int32_t n = law->rows;
     double B[PERPI_LAW_SIZE];
     int32_t pivot[PERPI_LAW_ROWS];
@@ -276,7 +275,7 @@ bool perpi_law_choose(const perpi_law_input* in, int32_t constraint, perpi_law* 
             hold_row(law, i, compliance != NULL ? compliance[c->row + i] : 0.0);
         }
     }
-    return invert_law(in, c, law);
+    return perpi_law_invert(in, constraint, law);
 }
 
 /* ---- groups --------------------------------------------------------------------------------------*/

@@ -27,12 +27,20 @@ typedef struct perpi_law_input {
     const double *p, *u; /* u = J v + b + c p */
     const double* w;     /* per row: J M^-1 J', the speed that an impulse gives */
     const double* size;  /* per row: the sum of the sizes of the terms of u */
+    double floor; /* of sizes, a speed: what rounding leaves of a body at rest is no distance */
     double threshold;
     bool other; /* weak constraints have their other state */
 } perpi_law_input;
 
 /* False: B has no inverse. */
 bool perpi_law_choose(const perpi_law_input* in, int32_t constraint, perpi_law* law);
+
+/* Parts of it. Sliding on a round set along s (of unit length, in scaled coordinates), at the speed |e u|; 0: it is about to
+ * slide, and the directions across s are held. */
+void perpi_law_slide_round(perpi_law* law, const double* e, double mu, double p_n, const double* s,
+                           double speed, double w);
+/* E: the inverse of B, with EPSILON w A added where a row of A holds. */
+bool perpi_law_invert(const perpi_law_input* in, int32_t constraint, perpi_law* law);
 
 /* Groups, after the laws of all constraints: closing members, margins. */
 void perpi_law_groups(const perpi_law_input* in, perpi_law* law);

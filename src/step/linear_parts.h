@@ -4,6 +4,7 @@
  * linear_system.c the matrix in the space of the bodies, and its solution
  * linear_state.c  what the state at the start changes, and the state after the step
  * linear_vary.c   what parameters change
+ * linear_direction.c one-sided derivatives
  */
 #ifndef PERPI_LINEAR_PARTS_H
 #define PERPI_LINEAR_PARTS_H
@@ -11,7 +12,9 @@
 #include "contact/derivative.h"
 #include "linalg/block_lu.h"
 #include "step/active_law.h"
+#include "perp/solve.h"
 #include "step/linear_step.h"
+#include "step/weak_law.h"
 
 /* The part of a dynamic body, angular: 3 x 3 matrices. Of planar bodies [2][2] alone is used. */
 typedef struct perpi_linear_body {
@@ -75,7 +78,28 @@ struct perpi_linear_step {
     perpi_solved solved;
     perpi_pose* pose_before;
     size_t pose_before_capacity;
+    /* one-sided derivatives */
+    perpi_weak_pair* pair;
+    size_t pair_capacity;
+    int32_t pair_count;
+    bool pairs_known; /* all weak constraints have pairs */
+    double* weak_room;
+    size_t weak_room_capacity;
+    int32_t* weak_index;
+    size_t weak_index_capacity;
+    perp_lcp_solver* lcp;
 };
+
+/* linear_step.c: the right-hand side of a displacement of the state and of a parameter. */
+void perpi_linear_right_side(const perpi_linear_step* l, const double* dx, const double* parameter,
+                             double* r_v, double* r_u, double* c);
+/* The state after the step, from the velocities. */
+PERP_NODISCARD perp_status perpi_linear_finish(perpi_linear_step* l, const double* dx,
+                                               const double* parameter, const double* dv,
+                                               double* dx_next);
+/* linear_direction.c: base laws and pairs of weak constraints. */
+PERP_NODISCARD perp_status perpi_linear_weaken(perpi_linear_step* l, const perpi_law_input* in);
+void perpi_linear_weak_free(perpi_linear_step* l);
 
 /* linear_body.c */
 PERP_NODISCARD perp_status perpi_linear_bodies(perpi_linear_step* l);

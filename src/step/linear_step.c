@@ -70,6 +70,7 @@ void perpi_linear_step_destroy(perpi_linear_step* l)
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(l->context, owned[i]);
     }
+    perpi_linear_weak_free(l);
     perpi_formulation_destroy(l->f);
     perpi_formulation_destroy(l->varied);
     perpi_block_lu_destroy(l->lu);
@@ -177,7 +178,20 @@ static void evaluate_rows(perpi_linear_step* l)
     }
 }
 
-static void choose_laws(perpi_linear_step* l)
+/* Part of the largest speed of a step. Times the threshold it is what rounding leaves of it: a redundant contact that has
+ * no impulse and no speed but these is at the border of its state. */
+static const double FLOOR = 1e-8;
+
+static double speed_floor(const perpi_linear_step* l)
+{
+    double most = 0.0;
+    for (int32_t i = 0; i < l->rows; ++i) {
+        most = perpi_larger(most, perpi_larger(l->size[i], l->w[i] * fabs(l->p[i])));
+    }
+    return FLOOR * most;
+}
+
+static perp_status choose_laws(perpi_linear_step* l)
 {
     const perp_contact_problem* P = &l->f->problem;
     const perpi_law_input in = {.problem = P,
@@ -185,6 +199,7 @@ static void choose_laws(perpi_linear_step* l)
                                 .u = l->u,
                                 .w = l->w,
                                 .size = l->size,
+                                .floor = speed_floor(l),
                                 .threshold = l->options.threshold,
                                 .other = l->options.other};
     for (int32_t i = 0; i < P->constraint_count; ++i) {
@@ -201,13 +216,14 @@ static void choose_laws(perpi_linear_step* l)
         }
     }
     l->report.flags |= l->report.weak > 0 ? PERPI_LINEAR_WEAK : 0;
+    return l->options.one_sided ? perpi_linear_weaken(l, &in) : PERP_OK;
 }
 
 /* Constraints with an impulse or an active law. */
 static bool matters(const perpi_linear_step* l, int32_t i)
 {
     const perp_constraint* c = &l->f->constraint[i];
-    bool any = l->law[i].acts;
+    bool any = l->law[i].acts || (l->options.one_sided && l->law[i].weak);
     for (int32_t r = 0; r < c->rows; ++r) {
         any = any || l->p[c->row + r] != 0.0;
     }
@@ -443,8 +459,10 @@ perp_status perpi_linear_step_make(perpi_linear_step* l, const perpi_taken_step*
         return status;
     }
     evaluate_rows(l);
-    choose_laws(l);
-    status = perpi_linear_factor(l);
+    status = choose_laws(l);
+    if (status == PERP_OK) {
+        status = perpi_linear_factor(l);
+    }
     if (status == PERP_OK && slides_somewhere(l) && find_null_impulses(l)) {
         l->report.flags |= PERPI_LINEAR_UNDETERMINED;
         if (options->shifted) {
@@ -455,7 +473,7 @@ perp_status perpi_linear_step_make(perpi_linear_step* l, const perpi_taken_step*
                 shift_impulses(l);
             }
             l->options.transposed = options->transposed;
-            choose_laws(l);
+            status = status == PERP_OK ? choose_laws(l) : status;
             status = status == PERP_OK ? perpi_linear_factor(l) : status;
         }
     }
@@ -503,18 +521,13 @@ int32_t perpi_linear_step_parameter_size(const perpi_linear_step* l)
     return l->dofs + 2 * l->rows + perpi_linear_size_of(l->step.in.model).total;
 }
 
-perp_status perpi_linear_step_forward(perpi_linear_step* l, const double* dx,
-                                      const double* parameter, double* dx_next)
+void perpi_linear_right_side(const perpi_linear_step* l, const double* dx, const double* parameter,
+                             double* r_v, double* r_u, double* c)
 {
-    PERP_ASSERT(!l->options.transposed);
     const size_t dofs = (size_t)l->dofs, rows = (size_t)l->rows;
-    const perp_status status = perpi_grow(l->context, &l->work, &l->work_capacity,
-                                          3 * (dofs + rows) + dofs + 2 * rows, sizeof *l->work);
-    if (status != PERP_OK) {
-        return status;
-    }
-    double *r_v = l->work + 3 * (dofs + rows), *r_u = r_v + dofs, *c = r_u + rows;
-    memset(r_v, 0, (dofs + 2 * rows) * sizeof *r_v);
+    memset(r_v, 0, dofs * sizeof *r_v);
+    memset(r_u, 0, rows * sizeof *r_u);
+    memset(c, 0, rows * sizeof *c);
     perpi_linear_residual(l, dx, r_v, r_u);
     if (parameter != NULL) {
         for (size_t i = 0; i < dofs; ++i) {
@@ -533,15 +546,33 @@ perp_status perpi_linear_step_forward(perpi_linear_step* l, const double* dx,
         }
     }
     law_right_side(l, r_u, c);
-    perpi_linear_solve(l, r_v, c, PERPI_LINEAR_REFINEMENTS);
-    perpi_linear_advance(l, dx, r_v, dx_next);
-    if (parameter != NULL) {
-        const int32_t total = perpi_linear_size_of(l->step.in.model).total;
-        for (int32_t i = 0; i < total; ++i) {
-            dx_next[i] += parameter[dofs + 2 * rows + (size_t)i];
-        }
+}
+
+perp_status perpi_linear_finish(perpi_linear_step* l, const double* dx, const double* parameter,
+                                const double* dv, double* dx_next)
+{
+    const int32_t total = perpi_linear_size_of(l->step.in.model).total;
+    perpi_linear_advance(l, dx, dv, dx_next);
+    for (int32_t i = 0; parameter != NULL && i < total; ++i) {
+        dx_next[i] += parameter[l->dofs + 2 * l->rows + i];
     }
-    return check_solution(l, dx_next, perpi_linear_size_of(l->step.in.model).total);
+    return check_solution(l, dx_next, total);
+}
+
+perp_status perpi_linear_step_forward(perpi_linear_step* l, const double* dx,
+                                      const double* parameter, double* dx_next)
+{
+    PERP_ASSERT(!l->options.transposed);
+    const size_t dofs = (size_t)l->dofs, rows = (size_t)l->rows;
+    const perp_status status = perpi_grow(l->context, &l->work, &l->work_capacity,
+                                          3 * (dofs + rows) + dofs + 2 * rows, sizeof *l->work);
+    if (status != PERP_OK) {
+        return status;
+    }
+    double *r_v = l->work + 3 * (dofs + rows), *r_u = r_v + dofs, *c = r_u + rows;
+    perpi_linear_right_side(l, dx, parameter, r_v, r_u, c);
+    perpi_linear_solve(l, r_v, c, PERPI_LINEAR_REFINEMENTS);
+    return perpi_linear_finish(l, dx, parameter, r_v, dx_next);
 }
 
 perp_status perpi_linear_step_adjoint(perpi_linear_step* l, const double* y_next, double* y,

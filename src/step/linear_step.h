@@ -68,6 +68,7 @@ typedef struct perpi_linear_options {
     double threshold; /* of the margin */
     bool other;       /* constraints below the threshold have their other state */
     bool shifted;     /* other impulses, where they are not unique */
+    bool one_sided;   /* for perpi_linear_step_direction; not with the three above */
 } perpi_linear_options;
 
 /* Reads the solution, chooses the active set, differentiates the rows. The step must stay until the next call.
@@ -106,6 +107,12 @@ void perpi_linear_step_light(const perpi_linear_step* l, const double* multiplie
 /* dx: at the start; parameter: NULL, or the change by a parameter as above; dx_next: after the step. */
 PERP_NODISCARD perp_status perpi_linear_step_forward(perpi_linear_step* l, const double* dx,
                                                      const double* parameter, double* dx_next);
+/* The same at a step with weak constraints, for the direction (dx, parameter): what a positive multiple of it changes, to
+ * first order. Not linear in the direction. resolved: false if a weak constraint has no one-sided law, or their
+ * problem was not solved; its base law holds then. */
+PERP_NODISCARD perp_status perpi_linear_step_direction(perpi_linear_step* l, const double* dx,
+                                                       const double* parameter, double* dx_next,
+                                                       bool* resolved);
 /* y_next: derivatives of a number by the state after the step; y: by the state at its start. multiplier: NULL, or room
  * for those of the changes by parameters: the derivative by a parameter is their product. */
 PERP_NODISCARD perp_status perpi_linear_step_adjoint(perpi_linear_step* l, const double* y_next,

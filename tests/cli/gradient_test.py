@@ -37,6 +37,25 @@ def forward_adjoint_and_pointers_agree():
 
 
 @test
+def a_direction_gives_the_one_sided_derivative():
+    """A block that is pulled by exactly mu m g: it slides with less friction only."""
+    scene = write_scene(
+        dimension=2, step=0.01, duration=0.1, tolerance=1e-12, gravity=[3, -10], friction={"default": "mu"},
+        parameters={"mu": 0.3, "v": 0}, forces=[],
+        bodies=[{"name": "floor", "type": "static", "shapes": [{"type": "halfplane", "normal": [0, 1]}]},
+                {"name": "b", "mass": 1, "inertia": 1, "shapes": [{"type": "particle"}], "velocity": ["v", 0]}],
+        measures={"x": "b.position.x"})
+    for direction, expected in (("mu=1", 0.0), ("mu=-1", 0.055), ("mu=-1,v=0.5", 0.105), ("mu=0.2,v=0.05", 0.0004)):
+        answer = perp("gradient", scene, "--of", "x", "--direction", direction, "--json").json
+        assert abs(answer["derivative"] - expected) < 1e-9, (direction, answer)
+        assert answer["flagged"]["steps"] == 0 and answer["flagged"]["one_sided"] > 0, answer
+    assert "one-sided derivative" in perp("gradient", scene, "--of", "x", "--direction", "mu=1").out
+    for bad in ("mu", "mu=x", "=1", "mu=inf", ""):
+        assert "NAME=NUMBER" in perp("gradient", scene, "--of", "x", "--direction", bad, status=2).err, bad
+    assert "--by" in perp("gradient", scene, "--of", "x", "--direction", "mu=1", "--by", "mu", status=2).err
+
+
+@test
 def gradient_names_what_it_refuses():
     scene = throw()
     assert "--of MEASURE" in perp("gradient", scene, status=2).err

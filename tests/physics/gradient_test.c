@@ -1,6 +1,7 @@
 /* Derivatives of measures along a run: closed forms, the scheme's own recursions, differences of whole runs. */
 #include "perp/perp.h"
 #include "perp_test.h"
+#include "support/gradient_cases.h"
 #include "support/scene_sim.h"
 
 enum { MOST = 8 };
@@ -466,4 +467,278 @@ TEST(what_has_no_derivative_is_refused_by_name)
         CHECK(s.status == PERP_ERROR_UNSUPPORTED || s.status == PERP_ERROR_INPUT);
         CHECK_CONTAINS(s.error, cases[i].message);
     }
+}
+
+/* ---- one-sided derivatives -----------------------------------------------------------------------*/
+
+/* Along the direction s of the first parameter. */
+static slope find_side(const char* text, asked a, const double* direction)
+{
+    slope s = {.status = PERP_ERROR_MEMORY};
+    perp_context* context = NULL;
+    perp_scene* scene = NULL;
+    if (perp_context_create(NULL, &context) != PERP_OK) {
+        return s;
+    }
+    const perp_gradient_def def = def_of(&a);
+    s.status = scene_parse(context, text, "side", &scene);
+    if (s.status == PERP_OK) {
+        s.status =
+            perp_gradient_direction(context, scene, &def, direction, &s.value, &s.by[0], &s.flags);
+    }
+    (void)snprintf(s.error, sizeof s.error, "%s", perp_context_error(context));
+    if (s.status != PERP_OK) {
+        TEST_PRINT("%s", s.error);
+    }
+    perp_scene_destroy(scene);
+    perp_context_destroy(context);
+    return s;
+}
+
+static void check_side(const char* text, asked a, double direction, double expected)
+{
+    const slope s = find_side(text, a, &direction);
+    CHECK_EQ_INT(s.status, PERP_OK);
+    CHECK_EQ_INT(s.flags.flagged, 0);
+    CHECK(s.flags.one_sided > 0);
+    CHECK_AT_MOST(fabs(s.by[0] - expected), 1e-9 * fmax(fabs(expected), 1e-3));
+}
+
+#define BRINK                                                                                      \
+    "{'dimension': %d, 'gravity': %s, 'step': 0.01, 'duration': 0.1, 'tolerance': 1e-12,"          \
+    " 'parameters': {'mu': 0.3, 'f': 0}, 'friction': {'default': 'mu'%s}, 'bodies': ["             \
+    "{'name': 'floor', 'type': 'static', 'shapes': [%s]}, {'name': 'b', 'mass': 1,"                \
+    " 'inertia': %s, 'shapes': [%s], 'position': %s}], 'forces': [{'type': 'wrench',"              \
+    " 'body': 'b', 'force': ['f', 0%s]}], 'measures': {'x': 'b.position.x'}}"
+
+/* Pulled by exactly mu m g. It slides with less friction or more force: v_k = k h d, x = h^2 n (n + 1) / 2 d. */
+TEST(a_block_on_the_brink_has_both_one_sided_derivatives)
+{
+    static const struct {
+        int dimension;
+        const char *gravity, *cone, *floor, *inertia, *shape, *position, *more;
+    } cases[] = {
+        {2, "[3, -10]", "", "{'type': 'halfplane', 'normal': [0, 1]}", "1", "{'type': 'particle'}",
+         "[0, 0]", ""},
+        {2, "[3, -10]", "", "{'type': 'halfplane', 'normal': [0, 1]}", "1",
+         "{'type': 'box', 'size': [1, 0.2]}", "[0, 0.1]", ""},
+        {3, "[3, 0, -10]", "", "{'type': 'plane', 'normal': [0, 0, 1]}", "[1, 1, 1]",
+         "{'type': 'particle'}", "[0, 0, 0]", ", 0"},
+        {3, "[3, 0, -10]", ", 'cone': 'polygon', 'directions': 8",
+         "{'type': 'plane', 'normal': [0, 0, 1]}", "[1, 1, 1]", "{'type': 'particle'}", "[0, 0, 0]",
+         ", 0"},
+        {3, "[3, 0, -10]", ", 'cone': 'polygon', 'directions': 8",
+         "{'type': 'plane', 'normal': [0, 0, 1]}", "[1, 1, 1]",
+         "{'type': 'box', 'size': [1, 0.4, 0.2]}", "[0, 0, 0.1]", ", 0"},
+    };
+    const double reach = 1e-4 * 10.0 * 11.0 / 2.0;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        char text[2048];
+        (void)snprintf(text, sizeof text, BRINK, cases[i].dimension, cases[i].gravity,
+                       cases[i].cone, cases[i].floor, cases[i].inertia, cases[i].shape,
+                       cases[i].position, cases[i].more);
+        check_side(text, (asked){.of = "x", .by = {"mu"}}, 1.0, 0.0);
+        check_side(text, (asked){.of = "x", .by = {"mu"}}, -1.0, 10.0 * reach);
+        check_side(text, (asked){.of = "x", .by = {"f"}}, 2.0, 2.0 * reach);
+        check_side(text, (asked){.of = "x", .by = {"f"}}, -2.0, 0.0);
+    }
+}
+
+#define TOUCH                                                                                      \
+    "{'dimension': %d, 'gravity': %s, 'step': 0.125, 'duration': 0.125, 'tolerance': 1e-12,"       \
+    " 'parameters': {'v': -1, 'w': 0, 'mu': 0.25, 'y': 0.375}, 'friction': {'default': 'mu'%s},"   \
+    " 'bodies': [{'name': 'floor', 'type': 'static', 'shapes': [%s]}, {'name': 'b', 'mass': 1,"    \
+    " 'inertia': %s, 'shapes': [{'type': '%s', 'radius': 0.25}], 'position': %s, 'velocity': "     \
+    "%s}],"                                                                                        \
+    " 'measures': {'z': 'b.position.%s', 'v': 'b.velocity.%s'}}"
+
+/* Falls at 1 m/s without gravity, from as high over the floor as it moves in the step: it ends on the floor without an
+ * impulse. From higher, or slower, it does not reach it; from lower, or faster, it ends there all the same. */
+TEST(a_ball_that_just_touches_has_both_one_sided_derivatives)
+{
+    char text[2048];
+    (void)snprintf(text, sizeof text, TOUCH, 2, "[0, 0]", "",
+                   "{'type': 'halfplane', 'normal': [0, 1]}", "1", "circle", "[0, 'y']",
+                   "['w', 'v']", "y", "y");
+    check_side(text, (asked){.of = "z", .by = {"y"}}, 1.0, 1.0);
+    check_side(text, (asked){.of = "z", .by = {"y"}}, -1.0, 0.0);
+    check_side(text, (asked){.of = "z", .by = {"v"}}, 1.0, 0.125);
+    check_side(text, (asked){.of = "z", .by = {"v"}}, -1.0, 0.0);
+    check_side(text, (asked){.of = "v", .by = {"y"}}, 1.0, 0.0);
+    check_side(text, (asked){.of = "v", .by = {"y"}}, -1.0, 8.0); /* -(gap) / h */
+    check_side(text, (asked){.of = "v", .by = {"v"}}, 1.0, 1.0);
+    check_side(text, (asked){.of = "v", .by = {"v"}}, -1.0, 0.0);
+}
+
+/* The same ball moves sideways, and friction acts once it pushes: the impulse s / h, its part mu along. */
+TEST(a_ball_that_just_touches_is_slowed_by_friction_on_one_side)
+{
+    static const struct {
+        int dimension;
+        const char *gravity, *cone, *floor, *inertia, *shape, *position, *velocity;
+    } cases[] = {{2, "[0, 0]", "", "{'type': 'halfplane', 'normal': [0, 1]}", "1", "circle",
+                  "[0, 'y']", "[2, 'v']"},
+                 {3, "[0, 0, 0]", "", "{'type': 'plane', 'normal': [0, 0, 1]}", "[1, 1, 1]",
+                  "sphere", "[0, 0, 'y']", "[2, 0, 'v']"},
+                 {3, "[0, 0, 0]", ", 'cone': 'polygon', 'directions': 6",
+                  "{'type': 'plane', 'normal': [0, 0, 1]}", "[1, 1, 1]", "sphere", "[0, 0, 'y']",
+                  "[2, 0, 'v']"}};
+    for (size_t i = 0; i < 3; ++i) {
+        char text[2048];
+        (void)snprintf(text, sizeof text, TOUCH, cases[i].dimension, cases[i].gravity,
+                       cases[i].cone, cases[i].floor, cases[i].inertia, cases[i].shape,
+                       cases[i].position, cases[i].velocity, "x", "x");
+        check_side(text, (asked){.of = "v", .by = {"y"}}, 1.0, 0.0);
+        check_side(text, (asked){.of = "v", .by = {"y"}}, -1.0, -0.25 * 8.0);
+    }
+}
+
+/* It falls straight down, and the direction gives it a sideways speed as well: friction holds it (a ball of inertia 1: m r^2
+ * / (I + m r^2) of the speed is lost) or slides, as mu allows; the round cone turns with the direction. */
+TEST(a_ball_that_just_touches_without_slip_sticks_or_slides_along_the_direction)
+{
+    static const char* const cones[] = {"", ", 'cone': 'polygon', 'directions': 4"};
+    for (int i = 0; i < 2; ++i) {
+        char text[2048];
+        (void)snprintf(text, sizeof text, TOUCH, 3, "[0, 0, 0]", cones[i],
+                       "{'type': 'plane', 'normal': [0, 0, 1]}", "[1, 1, 1]", "sphere",
+                       "[0, 0, 'y']", i == 0 ? "['0.6*w', '0.8*w', 'v']" : "['w', 0, 'v']", "x",
+                       "x");
+        const double part = i == 0 ? 0.6 : 1.0;
+        const double lost = 1.0 / (1.0 + 0.0625); /* impulse that stops the slip of speed 1 */
+        const asked a = {.of = "v", .by = {"w", "y"}};
+        const struct {
+            double direction[2], expected;
+        } sides[] = {{{1.0, 1.0}, part},                  /* higher: no contact */
+                     {{1.0, -1.0}, part * (1.0 - lost)},  /* impulse 8, friction up to 2: sticks */
+                     {{10.0, -1.0}, part * (10.0 - 2.0)}, /* slides */
+                     {{-10.0, -1.0}, -part * (10.0 - 2.0)}};
+        for (int k = 0; k < 4; ++k) {
+            const slope s = find_side(text, a, sides[k].direction);
+            CHECK_EQ_INT(s.status, PERP_OK);
+            CHECK_EQ_INT(s.flags.flagged, 0);
+            CHECK_EQ_INT(s.flags.one_sided, 1);
+            CHECK_AT_MOST(fabs(s.by[0] - sides[k].expected), 1e-9);
+        }
+    }
+}
+
+/* A motor that needs exactly its largest effort for its target, and a rotation that exactly reaches its limit. */
+TEST(motors_and_limits_at_their_bounds_have_both_one_sided_derivatives)
+{
+#define WHEEL                                                                                      \
+    "{'dimension': 2, 'gravity': [0, 0], 'step': 0.125, 'duration': 0.125, 'tolerance': 1e-12,"    \
+    " 'parameters': {'v': 1, 'f': 8, 'w': %s}, 'bodies': [{'name': 'b', 'mass': 1, 'inertia': 1,"  \
+    " 'shapes': [{'type': 'circle', 'radius': 0.25}], 'angular_velocity': 'w'}], 'joints': ["      \
+    "{'name': 'h', 'type': 'revolute', 'a': 'world', 'b': 'b', 'at': [0, 0], %s}],"                \
+    " 'measures': {'w': 'b.angular_velocity'}}"
+    char text[2048];
+    (void)snprintf(text, sizeof text, WHEEL, "0",
+                   "'motor': {'type': 'velocity', 'target': 'v', 'max_effort': 'f'}");
+    check_side(text, (asked){.of = "w", .by = {"v"}}, 1.0, 0.0);
+    check_side(text, (asked){.of = "w", .by = {"v"}}, -1.0, -1.0);
+    check_side(text, (asked){.of = "w", .by = {"f"}}, 1.0, 0.0);
+    check_side(text, (asked){.of = "w", .by = {"f"}}, -1.0, -0.125);
+    (void)snprintf(text, sizeof text, WHEEL, "1", "'limits': [-1, 0.125]");
+    check_side(text, (asked){.of = "w", .by = {"w"}}, 1.0, 0.0);
+    check_side(text, (asked){.of = "w", .by = {"w"}}, -1.0, -1.0);
+}
+
+/* Without weak steps it is the gradient times the direction. */
+TEST(the_derivative_along_a_direction_is_the_gradient_times_it)
+{
+    char text[4096];
+    (void)snprintf(text, sizeof text, BALLS, "");
+    const asked a = {.of = "m", .by = {"mu", "r", "v", "m", "f", "k", "a"}};
+    const double direction[] = {0.1, -0.2, 1.0, 0.5, 2.0, -3.0, 0.7};
+    const slope s = find_slope(text, a), side = find_side(text, a, direction);
+    double sum = 0.0;
+    for (int i = 0; i < 7; ++i) {
+        sum += direction[i] * s.by[i];
+    }
+    CHECK_EQ_INT(side.status, PERP_OK);
+    CHECK_AT_MOST(off(side.by[0], sum), 1e-10);
+}
+
+/* ---- memory --------------------------------------------------------------------------------------*/
+
+static uint64_t allocations_of(double duration, asked a, const double* direction)
+{
+    char text[2048];
+    uint64_t count = 0;
+    perp_context* context = NULL;
+    perp_scene* scene = NULL;
+    perp_gradient* g = NULL;
+    /* a box that slides, then rests on redundant contacts; a ball that rolls; a joint with a motor; a parameter of a shape */
+    (void)snprintf(
+        text, sizeof text,
+        "{'dimension': 2, 'gravity': [0, -10], 'step': 0.01, 'duration': %g, 'tolerance': 1e-10,"
+        " 'parameters': {'v': 1, 'mu': 0.3, 'r': 0.2}, 'friction': {'default': 'mu'}, 'bodies': ["
+        "{'name': 'floor', 'type': 'static', 'shapes': [{'type': 'halfplane', 'normal': [0, 1]}]},"
+        "{'name': 'b', 'mass': 1, 'shapes': [{'type': 'box', 'size': [1, 0.2]}], 'position':"
+        " [0, 0.1], 'velocity': ['v', 0]}, {'name': 'c', 'mass': 1, 'shapes': [{'type': 'circle',"
+        " 'radius': 'r'}], 'position': [4, 0.2], 'velocity': ['v', 0]}, {'name': 'd', 'mass': 1,"
+        " 'shapes': [{'type': 'box', 'size': [0.5, 0.1]}], 'position': [0, 3]}], 'joints': ["
+        "{'name': 'h', 'type': 'revolute', 'a': 'world', 'b': 'd', 'at': [-0.25, 3], 'motor':"
+        " {'type': 'velocity', 'target': 'sin(t)', 'max_effort': 2}}],"
+        " 'measures': {'x': 'b.position.x + c.position.x + d.angle'}}",
+        duration);
+    const perp_gradient_def def = def_of(&a);
+    CHECK_OK(perp_context_create(NULL, &context));
+    CHECK_OK(scene_parse(context, text, "memory", &scene));
+    if (direction != NULL) {
+        double value, derivative;
+        CHECK_OK(
+            perp_gradient_direction(context, scene, &def, direction, &value, &derivative, NULL));
+    } else {
+        CHECK_OK(perp_gradient_create(context, scene, &def, &g));
+    }
+    count = perp_context_allocations(context);
+    perp_gradient_destroy(g);
+    perp_scene_destroy(scene);
+    perp_context_destroy(context);
+    return count;
+}
+
+/* Of twice the steps only arrays of the tape may be larger, which double: a step that allocates would add 400. */
+TEST(a_step_of_a_gradient_allocates_nothing)
+{
+    static const double direction[] = {1.0, -0.1, 0.01};
+    static const uint64_t MOST_GROWTHS = 8;
+    asked a = {.of = "x", .by = {"v", "mu", "r"}};
+    CHECK(allocations_of(8.0, a, NULL) <= allocations_of(4.0, a, NULL) + MOST_GROWTHS);
+    CHECK(allocations_of(8.0, a, direction) <= allocations_of(4.0, a, direction) + MOST_GROWTHS);
+    a.checkpoints = true;
+    CHECK(allocations_of(8.0, a, NULL) <= allocations_of(4.0, a, NULL) + MOST_GROWTHS);
+    a.checkpoints = false;
+    a.mode = PERP_GRADIENT_FORWARD;
+    CHECK(allocations_of(8.0, a, NULL) <= allocations_of(4.0, a, NULL) + MOST_GROWTHS);
+}
+
+/* ---- random scenes -------------------------------------------------------------------------------*/
+
+/* The first of bench/gradient_cases, which has 200. */
+TEST(random_scenes_agree_with_differences)
+{
+    enum { SCENES = 8 };
+    static gradient_case c;
+    int compared = 0, changing = 0;
+    perp_context* context = NULL;
+    REQUIRE_OK(perp_context_create(NULL, &context));
+    for (uint32_t seed = 1; seed <= SCENES; ++seed) {
+        gradient_case_write(seed, false, &c);
+        const gradient_case_result r = gradient_case_compare(context, &c);
+        if (r.status != PERP_OK) {
+            TEST_PRINT("seed %u (%s): %s", seed, c.name, perp_context_error(context));
+        }
+        CHECK_EQ_INT(r.status, PERP_OK);
+        if (r.status == PERP_OK && r.flags.flagged == 0) {
+            compared += 1;
+            changing += r.changes > 0;
+            CHECK_AT_MOST(r.off, 1e-6);
+        }
+    }
+    CHECK(compared >= SCENES / 2);
+    CHECK(changing >= SCENES / 3);
+    perp_context_destroy(context);
 }
