@@ -137,22 +137,6 @@ static char* replay_page(const cli_args* args, perp_context* context, perp_study
 
 /* ---- the file ---------------------------------------------------------------------------------*/
 
-/* As JSON in ASCII that can stand inside a script element. */
-static void put_text(FILE* file, const char* text)
-{
-    json_t* value = cli_text(text);
-    char* quoted = json_dumps(value, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
-    for (const char* c = quoted != NULL ? quoted : "\"\""; *c != '\0'; ++c) {
-        if (*c == '<') {
-            (void)fputs("\\u003c", file);
-        } else {
-            (void)fputc(*c, file);
-        }
-    }
-    free(quoted);
-    json_decref(value);
-}
-
 static void put_value(FILE* file, double x)
 {
     if (isfinite(x)) {
@@ -206,7 +190,7 @@ static void put_head(FILE* file, const perp_study* study, const perp_design_repo
     (void)fputs(FORMAT, file);
     for (size_t i = 0; i < sizeof entry / sizeof entry[0]; ++i) {
         fprintf(file, ",\"%s\":", entry[i].key);
-        put_text(file, entry[i].text);
+        sweep_put_string(file, entry[i].text);
     }
     fprintf(file,
             ",\"evaluations\":%lld,\"simulations\":%lld,\"failed\":%lld,\"best_evaluation\":%lld",
@@ -221,7 +205,7 @@ static void put_head(FILE* file, const perp_study* study, const perp_design_repo
                 (long long)r->gradient_steps, (long long)r->flagged_steps,
                 (long long)r->handed_over);
         fprintf(file, "\"reason\":");
-        put_text(file, r->handed_over_reason);
+        sweep_put_string(file, r->handed_over_reason);
         (void)fputc('}', file);
     }
     fprintf(file, ",\"half_step\":");
@@ -229,13 +213,13 @@ static void put_head(FILE* file, const perp_study* study, const perp_design_repo
     fprintf(file, ",\"constraints\":[");
     for (int32_t i = 0; i < info.constraint_count; ++i) {
         (void)fputs(i > 0 ? "," : "", file);
-        put_text(file, perp_study_constraint(study, i));
+        sweep_put_string(file, perp_study_constraint(study, i));
     }
     fprintf(file, "],\"unknowns\":[");
     for (int32_t i = 0; i < info.unknown_count; ++i) {
         const perp_unknown u = perp_study_unknown(study, i);
         fprintf(file, "%s{\"name\":", i > 0 ? "," : "");
-        put_text(file, u.name);
+        sweep_put_string(file, u.name);
         fprintf(file, ",\"start\":%.10g,\"low\":%.10g,\"high\":%.10g,\"best\":", u.start, u.low,
                 u.high);
         put_value(file, x != NULL ? x[i] : NAN);
@@ -283,10 +267,10 @@ int design_write_page(const cli_args* args, perp_context* context, perp_study* s
     put_head(file, study, report, database);
     const perp_status status = put_data(file, context, study, report, database);
     fprintf(file, ",\"why\":");
-    put_text(file, why);
+    sweep_put_string(file, why);
     fprintf(file, ",\"replay\":");
     if (replay != NULL) {
-        put_text(file, replay);
+        sweep_put_string(file, replay);
     } else {
         (void)fputs("null", file);
     }

@@ -24,6 +24,8 @@ int sweep_show(const cli_args* args);
 /* Bounds of the Wilson interval of 95 % for `count` of `total`. */
 void sweep_wilson(int64_t count, int64_t total, double interval[2]);
 json_t* sweep_report_json(const perp_study* study, const perp_sweep_report* report);
+/* A JSON string in ASCII that cannot end the script element in which it stands. */
+void sweep_put_string(FILE* file, const char* text);
 /* The page of a database. */
 int sweep_write_page(const cli_args* args, perp_context* context, perp_results* results,
                      const char* database, const char* path);

@@ -207,8 +207,7 @@ static bool choose_pairs(page_state* s)
 
 /* ---- writing ----------------------------------------------------------------------------------*/
 
-/* A JSON string that cannot end the element it stands in. */
-static void put_string(FILE* file, const char* text)
+void sweep_put_string(FILE* file, const char* text)
 {
     json_t* value = cli_text(text);
     char* quoted = json_dumps(value, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
@@ -238,7 +237,7 @@ static void write_columns(const page_state* s)
     for (int32_t i = 0; i < s->columns; ++i) {
         const page_column* c = &s->column[i];
         fprintf(s->file, "%s{\"name\":", i > 0 ? "," : "");
-        put_string(s->file, c->name);
+        sweep_put_string(s->file, c->name);
         fprintf(s->file, ",\"role\":\"%s\",\"count\":%lld,\"min\":",
                 i < s->varied                 ? "varied"
                 : i < s->varied + s->measures ? "measure"
@@ -266,13 +265,13 @@ static void write_axis(const page_state* s, int32_t axis)
         stride *= w.kind == PERP_VARY_GRID || w.kind == PERP_VARY_VALUES ? w.count : 1;
     }
     fprintf(s->file, "{\"name\":");
-    put_string(s->file, v.name);
+    sweep_put_string(s->file, v.name);
     fprintf(s->file, ",\"values\":[");
     for (int64_t k = 0; k < v.count; ++k) {
         const perp_vary_value value = perp_study_value(s->study, 1 + k * stride, axis);
         (void)fputs(k > 0 ? "," : "", s->file);
         if (value.text != NULL) {
-            put_string(s->file, value.text);
+            sweep_put_string(s->file, value.text);
         } else {
             put_number(s->file, value.number, 15);
         }
@@ -338,7 +337,7 @@ static bool write_row(void* user, const perp_run_row* row)
         const perp_vary_value value = i < s->varied ? perp_study_value(s->study, row->id, i)
                                                     : (perp_vary_value){.text = NULL};
         if (value.text != NULL) {
-            put_string(s->file, value.text);
+            sweep_put_string(s->file, value.text);
         } else {
             put_number(s->file, number_in(s, row, i), 7);
         }
@@ -347,7 +346,7 @@ static bool write_row(void* user, const perp_run_row* row)
         (void)fputc(',', s->file);
         char message[300];
         (void)snprintf(message, sizeof message, "%s", row->message);
-        put_string(s->file, message);
+        sweep_put_string(s->file, message);
     }
     (void)fputc(']', s->file);
     s->written += 1;
@@ -357,13 +356,13 @@ static bool write_row(void* user, const perp_run_row* row)
 static void write_head(const page_state* s, const char* database)
 {
     fprintf(s->file, FORMAT ",\"study\":");
-    put_string(s->file, perp_study_name(s->study));
+    sweep_put_string(s->file, perp_study_name(s->study));
     fprintf(s->file, ",\"database\":");
     char quoted[4200];
     sweep_quote(database, quoted, sizeof quoted);
-    put_string(s->file, quoted);
+    sweep_put_string(s->file, quoted);
     fprintf(s->file, ",\"version\":");
-    put_string(s->file, perp_version_string());
+    sweep_put_string(s->file, perp_version_string());
     fprintf(s->file, ",\"runs\":%lld,\"rows\":%lld,\"every\":%lld,\"status\":[%lld,%lld,%lld,%lld]",
             (long long)perp_study_run_count(s->study), (long long)s->rows, (long long)s->every,
             (long long)s->status[0], (long long)s->status[1], (long long)s->status[2],
@@ -371,7 +370,7 @@ static void write_head(const page_state* s, const char* database)
     fprintf(s->file, ",\"kinds\":[");
     for (int i = 0; i < s->kinds; ++i) {
         (void)fputs(i > 0 ? "," : "", s->file);
-        put_string(s->file, s->kind[i]);
+        sweep_put_string(s->file, s->kind[i]);
     }
     fprintf(s->file, "]");
 }

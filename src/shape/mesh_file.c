@@ -11,6 +11,7 @@
 #include "shape/mesh_file.h"
 
 #include "shape/mesh_dae.h"
+#include "shape/mesh_repair.h"
 
 #include <math.h>
 #include <string.h>
@@ -560,18 +561,7 @@ static perp_status join_vertices(const reader* r)
             now[i] = table[at] - 1;
         }
         m->vertex_count = kept;
-        size_t left = 0;
-        for (size_t i = 0; i < m->triangle_count; ++i) {
-            const int32_t* t = m->triangle + 3 * i;
-            const int32_t a = now[t[0]], b = now[t[1]], c = now[t[2]];
-            if (a != b && b != c && c != a) {
-                int32_t* to = m->triangle + 3 * left++;
-                to[0] = a;
-                to[1] = b;
-                to[2] = c;
-            }
-        }
-        m->triangle_count = left;
+        (void)perpi_mesh_renumber(m, now);
     }
     perpi_free(r->context, table);
     perpi_free(r->context, now);

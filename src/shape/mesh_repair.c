@@ -159,8 +159,7 @@ static size_t weld_vertices(grid* g, perpi_mesh_data* m, int32_t* now)
     return welded;
 }
 
-/* Drops the triangles with equal corners. */
-static size_t renumber(perpi_mesh_data* m, const int32_t* now)
+size_t perpi_mesh_renumber(perpi_mesh_data* m, const int32_t* now)
 {
     size_t left = 0;
     for (size_t i = 0; i < m->triangle_count; ++i) {
@@ -199,7 +198,7 @@ static perp_status weld(work* w, perpi_mesh_data* m, double relative, perpi_mesh
     }
     if (status == PERP_OK) {
         report->welded += weld_vertices(&g, m, now);
-        report->dropped += renumber(m, now);
+        report->dropped += perpi_mesh_renumber(m, now);
         report->tolerance = relative;
     }
     perpi_free(w->context, g.head);

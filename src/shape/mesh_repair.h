@@ -27,6 +27,8 @@ typedef struct perpi_mesh_report {
     double edge[2][3];
 } perpi_mesh_report;
 
+/* Gives vertex i the number now[i], and drops the triangles that then have equal corners; returns how many. */
+size_t perpi_mesh_renumber(perpi_mesh_data* mesh, const int32_t* now);
 PERP_NODISCARD perp_status perpi_mesh_repair(perp_context* context, perpi_mesh_data* mesh,
                                              perpi_mesh_report* report);
 /* "3 vertices welded ..., 2 faces turned ..."; false: nothing was changed. */
