@@ -85,10 +85,9 @@ static void bind_joints(perp_sim* sim, double h)
 static perp_status formulate_impact(perpi_measured* m, perp_sim* sim, const double* q,
                                     const double* v)
 {
-    perp_status status =
-        perpi_formulate_other(m->f, sim->model, PERPI_PURPOSE_IMPACT, sim->work.nominal_h,
-                              &(perpi_placed){q, v, m->contacts.item, (int32_t)m->contacts.count,
-                                              sim->work.input});
+    perp_status status = perpi_formulate_other(
+        m->f, sim->model, PERPI_PURPOSE_IMPACT, sim->work.nominal_h,
+        &(perpi_placed){q, v, m->contacts.item, (int32_t)m->contacts.count, sim->work.input});
     if (status == PERP_OK) {
         status = perpi_grow(m->context, &m->v, &m->v_capacity, (size_t)m->f->problem.dof_count,
                             sizeof *m->v);
@@ -158,8 +157,8 @@ static perp_status solve_newton(perpi_measured* m, perp_sim* sim, const double* 
 }
 
 /* Poisson's: `asked` are the impulses of decompression, from the velocities after compression. */
-static perp_status solve_poisson(perpi_measured* m, perp_sim* sim, const double* q,
-                                 const double* v, const double* asked, bool* solved)
+static perp_status solve_poisson(perpi_measured* m, perp_sim* sim, const double* q, const double* v,
+                                 const double* asked, bool* solved)
 {
     perp_status status = formulate_impact(m, sim, q, v);
     if (status == PERP_OK) {
@@ -190,8 +189,8 @@ static double kinetic_energy(const perpi_formulation* f, const double* v)
 }
 
 /* Normal velocities before, into u; the kinetic energy before. */
-static perp_status before_impact(perpi_measured* m, perp_sim* sim, const double* q,
-                                 const double* v, double* u, double* energy)
+static perp_status before_impact(perpi_measured* m, perp_sim* sim, const double* q, const double* v,
+                                 double* u, double* energy)
 {
     for (size_t i = 0; i < m->contacts.count; ++i) {
         m->contacts.item[i].drift[0] = 0.0;
@@ -204,8 +203,8 @@ static perp_status before_impact(perpi_measured* m, perp_sim* sim, const double*
     perpi_formulation_gather_v(m->f, sim->model, v, m->v);
     *energy = kinetic_energy(m->f, m->v);
     for (size_t i = 0; i < m->contacts.count; ++i) {
-        u[i] = perpi_formulation_speed(m->f, (int32_t)i, 0, m->v) +
-               m->f->b[m->f->constraint[i].row];
+        u[i] =
+            perpi_formulation_speed(m->f, (int32_t)i, 0, m->v) + m->f->b[m->f->constraint[i].row];
     }
     return PERP_OK;
 }
@@ -224,10 +223,9 @@ perp_status perpi_measured_compression(perpi_measured* m, perp_sim* sim, const d
     return status;
 }
 
-/* The law with a factor of the coefficients: velocities into v_after (flat), the energy. */
+/* The law with a factor of the coefficients: velocities into v_after (flat), the energy. u: normal velocities before. */
 static perp_status evaluate(perpi_measured* m, perp_sim* sim, const double* q, const double* v,
-                            const double* u, double part, double* v_after, double* energy,
-                            bool* solved)
+                            const double* u, double part, double* v_after, bool* solved)
 {
     perp_status status = PERP_OK;
     memcpy(v_after, v, (size_t)sim->work.v_size * sizeof *v);
@@ -252,7 +250,6 @@ static perp_status evaluate(perpi_measured* m, perp_sim* sim, const double* q, c
     }
     if (status == PERP_OK) {
         perpi_formulation_scatter_v(m->f, sim->model, m->v, v_after);
-        *energy = kinetic_energy(m->f, m->v);
     }
     return status;
 }
@@ -260,7 +257,7 @@ static perp_status evaluate(perpi_measured* m, perp_sim* sim, const double* q, c
 perp_status perpi_measured_impact(perpi_measured* m, perp_sim* sim, const double* q,
                                   const double* v, double* v_after, bool* solved)
 {
-    double before = 0.0, after = 0.0, low = 0.0, high = 1.0;
+    double before = 0.0, low = 0.0, high = 1.0;
     double* u = NULL;
     *solved = false;
     perp_status status = perpi_alloc(m->context, m->contacts.count + 1, sizeof *u, &u);
@@ -268,17 +265,18 @@ perp_status perpi_measured_impact(perpi_measured* m, perp_sim* sim, const double
         status = before_impact(m, sim, q, v, u, &before);
     }
     if (status == PERP_OK) {
-        status = evaluate(m, sim, q, v, u, 1.0, v_after, &after, solved);
+        status = evaluate(m, sim, q, v, u, 1.0, v_after, solved);
     }
     /* as in a step: coefficients that would increase the energy are reduced (sim/impact.c) */
-    if (status == PERP_OK && *solved && after > before * (1.0 + ENERGY_TOLERANCE)) {
+    if (status == PERP_OK && *solved &&
+        kinetic_energy(m->f, m->v) > before * (1.0 + ENERGY_TOLERANCE)) {
         for (int i = 0; status == PERP_OK && i < ENERGY_HALVINGS; ++i) {
             const double part = 0.5 * (low + high);
-            status = evaluate(m, sim, q, v, u, part, v_after, &after, solved);
-            *(after > before ? &high : &low) = part;
+            status = evaluate(m, sim, q, v, u, part, v_after, solved);
+            *(kinetic_energy(m->f, m->v) > before ? &high : &low) = part;
         }
         if (status == PERP_OK) {
-            status = evaluate(m, sim, q, v, u, low, v_after, &after, solved);
+            status = evaluate(m, sim, q, v, u, low, v_after, solved);
         }
     }
     perpi_free(m->context, u);

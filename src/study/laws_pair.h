@@ -30,12 +30,13 @@ typedef struct perpi_law_contact {
 } perpi_law_contact;
 
 typedef struct perpi_law_pair {
-    int32_t n, r;       /* velocities; impulses: those of contacts, then those of joints, which have no law here */
-    double* c;          /* n: v+ - M^-1 k */
-    double* A;          /* n x r: M^-1 J' */
-    double* U;          /* n x n upper triangle: U' U = M0, the masses that weigh */
-    double time;        /* that divides gaps; 0: an impact, without gaps */
-    double w_n, w_t;    /* masses that weigh the laws */
+    int32_t n,
+        r; /* velocities; impulses: those of contacts, then those of joints, which have no law here */
+    double* c;       /* n: v+ - M^-1 k */
+    double* A;       /* n x r: M^-1 J' */
+    double* U;       /* n x n upper triangle: U' U = M0, the masses that weigh */
+    double time;     /* that divides gaps; 0: an impact, without gaps */
+    double w_n, w_t; /* masses that weigh the laws */
     perpi_law_contact* contact;
     int32_t contacts;
     size_t c_room, A_room, U_room, contact_room;
