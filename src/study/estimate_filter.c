@@ -289,43 +289,73 @@ static perp_status add_all_series(perpi_filter_run* f)
         while (f->group[group].end <= f->offset[i]) {
             ++group;
         }
-        const int32_t first = f->dynamic ? 0 : f->group[group].end - 1 - f->offset[i];
+        const bool from_start = f->dynamic && f->begun == 0;
+        const int32_t first = from_start ? 0 : f->group[group].end - 1 - f->offset[i];
         PERPI_TRY(perpi_answer_add_series(f->run->context, f->answer, f->trajectory[i],
                                           rows - first, &series));
     }
     return PERP_OK;
 }
 
-static perp_status filter_all(perpi_filter_run* f)
+static perp_status filter_static(perpi_filter_run* f, perpi_filter_def* def, int32_t groups)
 {
-    const perpi_estimate* e = f->e;
-    const perpi_filter_def def = {.context = f->run->context,
-                                  .particles = e->particles,
-                                  .seed = e->seed,
-                                  .threshold = f->threshold,
-                                  .n = f->n,
-                                  .prior = f->prior,
-                                  .rows = f->offset[f->count],
-                                  .predictions = e->columns,
-                                  .summary = summarise,
-                                  .user = f};
-    if (f->dynamic) {
-        const perpi_dynamic_model model = {.time = e->data.trajectory[f->trajectory[0]].time,
-                                           .parameters = f->parameters,
-                                           .walk = f->walk,
-                                           .discount = f->discount,
-                                           .noises = f->noises,
-                                           .advance = perpi_filter_advance,
-                                           .user = f};
-        return perpi_filter_dynamic(&def, &model, &f->info);
-    }
     const perpi_static_model model = {.group = f->group,
-                                      .group_count = f->group_count,
+                                      .group_count = groups,
                                       .parameters = f->parameters,
                                       .passes = (int32_t)f->passes,
                                       .simulate = perpi_filter_simulate,
                                       .user = f};
-    return perpi_filter_static(&def, &model, &f->info);
+    def->rows = f->group[groups - 1].end;
+    return perpi_filter_static(def, &model, &f->info);
+}
+
+/* With an unknown start its first rows are used without process noise. */
+static perp_status filter_dynamic(perpi_filter_run* f, perpi_filter_def* def)
+{
+    const perpi_estimate* e = f->e;
+    double* start = NULL;
+    perp_status status = PERP_OK;
+    perpi_filter_info first = {.effective = 1.0};
+    if (f->begun > 0) {
+        status = perpi_alloc(f->run->context, (size_t)e->particles * (size_t)f->n, sizeof *start,
+                             &start);
+        def->last = start;
+        if (status == PERP_OK) {
+            status = filter_static(f, def, f->begun - f->group[0].end + 1);
+            first = f->info;
+        }
+    }
+    const perpi_dynamic_model model = {.time = e->data.trajectory[f->trajectory[0]].time,
+                                       .parameters = f->parameters,
+                                       .walk = f->walk,
+                                       .discount = f->discount,
+                                       .noises = f->noises,
+                                       .start = start,
+                                       .begun = f->begun,
+                                       .advance = perpi_filter_advance,
+                                       .user = f};
+    def->rows = f->offset[f->count];
+    if (status == PERP_OK) {
+        status = perpi_filter_dynamic(def, &model, &f->info);
+        f->info.resamplings += first.resamplings;
+        f->info.simulations += first.simulations;
+    }
+    perpi_free(f->run->context, start);
+    return status;
+}
+
+static perp_status filter_all(perpi_filter_run* f)
+{
+    perpi_filter_def def = {.context = f->run->context,
+                            .particles = f->e->particles,
+                            .seed = f->e->seed,
+                            .threshold = f->threshold,
+                            .n = f->n,
+                            .prior = f->prior,
+                            .predictions = f->e->columns,
+                            .summary = summarise,
+                            .user = f};
+    return f->dynamic ? filter_dynamic(f, &def) : filter_static(f, &def, f->group_count);
 }
 
 static void destroy_filter(perpi_filter_run* f)

@@ -32,12 +32,13 @@ typedef struct perpi_filter_run {
     int32_t group_count;
     /* options */
     double threshold, discount;
-    int64_t passes;
+    int64_t passes, first_rows;
     /* process noise */
     double* walk; /* of the parameters */
     perpi_filter_shake* shake;
     int32_t shake_count, noises;
     bool dynamic;
+    int32_t begun;          /* rows that are used without process noise */
     perp_body_state* state; /* of bodies */
     /* results */
     double* mean; /* of all unknowns, after the last row */

@@ -30,6 +30,7 @@ static perp_status read_options(perpi_filter_run* f)
     f->threshold = 0.5;
     f->discount = 0.98;
     f->passes = 10;
+    f->first_rows = 10;
     json_object_foreach((json_t*)(uintptr_t)f->e->options, key, value)
     {
         const double number = json_number_value(value);
@@ -53,8 +54,16 @@ static perp_status read_options(perpi_filter_run* f)
                 return bad_study(f, pointer, "passes after a resampling, at most: 1 to 1000");
             }
             f->passes = (int64_t)number;
+        } else if (strcmp(key, "first_rows") == 0) {
+            if (!(number >= 1.0 && number <= 1e6)) {
+                return bad_study(f, pointer,
+                                 "rows that an unknown start is determined by before process noise "
+                                 "begins: 1 or more");
+            }
+            f->first_rows = (int64_t)number;
         } else {
-            return bad_study(f, pointer, "of particle-filter there are threshold, moves, discount");
+            return bad_study(f, pointer,
+                             "of particle-filter there are threshold, moves, discount, first_rows");
         }
     }
     return PERP_OK;
@@ -323,5 +332,10 @@ perp_status perpi_filter_prepare(perpi_filter_run* f)
     }
     perpi_free(f->run->context, scratch);
     perpi_fit_destroy(fit);
+    if (status == PERP_OK && f->dynamic && f->e->start_count > 0) {
+        const int64_t least = f->group[0].end, most = f->offset[1];
+        const int64_t rows = f->first_rows < least ? least : f->first_rows;
+        f->begun = (int32_t)(rows < most ? rows : most);
+    }
     return status;
 }

@@ -276,7 +276,8 @@ void perpi_filter_sizes(const perpi_filter_run* f, size_t* request, size_t* repl
     const size_t n = (size_t)f->n, columns = (size_t)f->e->columns;
     const size_t rows = (size_t)f->offset[f->count], state = whole_doubles(f->state_size) + 1;
     const size_t in = n + (f->dynamic ? (size_t)f->noises + state : 0);
-    const size_t out = f->dynamic ? 1 + columns + state : 1 + rows * (1 + columns);
+    const size_t fixed = 1 + rows * (1 + columns), moving = 1 + columns + state;
+    const size_t out = f->dynamic && moving > fixed ? moving : fixed;
     *request = sizeof(batch_head) + PERPI_FILTER_BATCH * in * sizeof(double);
     *reply = sizeof(reply_head) + PERPI_FILTER_BATCH * out * sizeof(double);
 }
