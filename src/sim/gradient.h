@@ -18,8 +18,9 @@ typedef struct perpi_gradient_parameter {
     bool impacts_only;                    /* of steps it changes impacts alone: restitution */
     int32_t light_first, light_count; /* forward: its light numbers, if steps have no other of it */
     const double* start;              /* d start state / d theta, laid out as linear_step.h says */
-    perpi_expr*
-        expr[PERPI_GRADIENT_MODELS]; /* the measure with its values; NULL: it has none of them */
+    /* expressions with its values: measure i has those from PERPI_GRADIENT_MODELS * i on; NULL: it has none of them. NULL:
+     * nor has any measure */
+    perpi_expr* const* expr;
 } perpi_gradient_parameter;
 
 /* A number of the model by a parameter, of those that cost little. */

@@ -95,6 +95,11 @@ static perp_status predict_one(perp_estimate* x, perpi_predictor* predictor, int
                           &error->prediction));
     PERPI_TRY(perpi_alloc(x->context, (size_t)t->rows * (size_t)e->width, sizeof(double),
                           &error->residual));
+    if (e->impacts) { /* pairs of states, which no run leads through */
+        error->position = error->rotation = error->last_position = error->last_rotation = NAN;
+        error->largest_position = error->largest_rotation = NAN;
+        return PERP_OK;
+    }
     perpi_prediction p = {.trajectory = t,
                           .parameter = x->parameter,
                           .start =
