@@ -570,7 +570,7 @@ static perp_status evaluate_pairs(perpi_laws* x, const double* parameter, perp_s
         double* p = x->impulse + pair->impulse;
         status = perpi_law_minimise(&x->minimise, &x->work, p, &pair->loss);
         if (status == PERP_OK) {
-            perpi_law_residual(&x->work, p, false, R, NULL);
+            perpi_law_residual(&x->work, p, true, R);
             memcpy(x->contact + pair->contact, x->work.contact,
                    (size_t)pair->contacts * sizeof *x->contact);
         }
@@ -615,7 +615,7 @@ static perp_status add_difference(perpi_laws* x, const double* parameter, perp_s
         if (x->residual_kind == PERPI_LAWS_PREDICTION) {
             status = prediction_residual(x, sim, R, &loss);
         } else if (match_contacts(x, pair)) {
-            perpi_law_residual(&x->work, x->impulse + pair->impulse, true, R, NULL);
+            perpi_law_residual(&x->work, x->impulse + pair->impulse, true, R);
         }
         for (int32_t k = 0; k < pair->rows; ++k) {
             x->derivative[(pair->residual + (size_t)k) * columns + (size_t)j] += factor * R[k];
