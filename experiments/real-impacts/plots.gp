@@ -4,7 +4,7 @@ set terminal pngcairo size 900,600 font "sans,11"
 set grid lc rgb "#dddddd"
 
 set output "map.png"
-set title "Error of one μ and one e for all impacts (rms, percent of the speed before, norm of the kinetic energy)"
+set title "One μ and one e for all impacts: rms error in the norm of the kinetic energy"
 set xlabel "friction μ"; set ylabel "restitution e"
 set xrange [0:0.4]; set yrange [0.3:0.8]
 set contour base; set cntrparam levels discrete 13.1, 13.5, 14, 15, 17, 20, 25, 30
@@ -17,7 +17,7 @@ set grid lc rgb "#dddddd"
 set output "friction.png"
 set title "Friction that the impacts had, against what would stop the slip"
 set xlabel "p_t / p_n that would stick"; set ylabel "p_t / p_n measured"
-set xrange [-0.4:0.5]; set yrange [-0.3:0.35]; set key top left
+set xrange [-0.4:0.5]; set yrange [-0.3:0.35]; set key bottom right
 mu = 0.177
 plot "impacts.dat" using 11:($12 == 0 ? $2 : NaN) with points pt 7 ps 0.4 lc rgb "#1f77b4" title "impacts", \
      "" using 11:($12 == 1 ? $2 : NaN) with points pt 7 ps 0.4 lc rgb "#2ca02c" title "the normal impulse turns the slip", \
