@@ -6,15 +6,15 @@
 #include "model/model.h"
 #include "study/estimate_predict.h"
 
-static double number_of(const perpi_sensor_number* n, const double* parameter)
+double perpi_sensor_value(const perpi_sensor_number* n, const double* parameter)
 {
     return n->parameter >= 0 ? parameter[n->parameter] : n->value;
 }
 
 static vec3 vector_of(const perpi_sensor_number n[3], const double* parameter)
 {
-    return v3(number_of(&n[0], parameter), number_of(&n[1], parameter),
-              number_of(&n[2], parameter));
+    return v3(perpi_sensor_value(&n[0], parameter), perpi_sensor_value(&n[1], parameter),
+              perpi_sensor_value(&n[2], parameter));
 }
 
 static quat quat_of(const double* x)
@@ -69,7 +69,7 @@ static void measure_body(const perpi_predictor* p, const perpi_channel* c, const
     case PERPI_CHANNEL_ANGULAR_VELOCITY: v = v3_from(b->angular_velocity); break;
     case PERPI_CHANNEL_ORIENTATION:
         if (planar) {
-            x[0] = b->angle + number_of(&c->turn[2], parameter);
+            x[0] = b->angle + perpi_sensor_value(&c->turn[2], parameter);
         } else {
             put_quat(q4_mul(q, q4_exp(vector_of(c->turn, parameter))), x);
         }
@@ -88,6 +88,28 @@ static void measure_body(const perpi_predictor* p, const perpi_channel* c, const
     }
 }
 
+void perpi_measure_sensor(const perpi_channel* c, const double* parameter, double* x)
+{
+    if (c->has_sensor && c->kind != PERPI_CHANNEL_ORIENTATION) {
+        const double scale = perpi_sensor_value(&c->scale, parameter);
+        for (int32_t k = 0; k < c->columns; ++k) {
+            x[k] = scale * x[k] + perpi_sensor_value(&c->offset[k], parameter);
+        }
+    }
+}
+
+void perpi_measure_bodies(const perpi_predictor* p, const double* parameter,
+                          const perp_body_state* state, double* column)
+{
+    for (int32_t i = 0; i < p->e->channel_count; ++i) {
+        const perpi_channel* c = &p->e->channel[i];
+        if (c->kind != PERPI_CHANNEL_QUANTITY) {
+            measure_body(p, c, &state[c->body], parameter, column + c->first_column);
+            perpi_measure_sensor(c, parameter, column + c->first_column);
+        }
+    }
+}
+
 void perpi_predictor_measure(perpi_predictor* p, const double* parameter, perp_sim* sim,
                              double* column)
 {
@@ -101,12 +123,7 @@ void perpi_predictor_measure(perpi_predictor* p, const double* parameter, perp_s
             const perp_body_state b = perp_sim_body(sim, c->body);
             measure_body(p, c, &b, parameter, x);
         }
-        if (c->has_sensor && c->kind != PERPI_CHANNEL_ORIENTATION) {
-            const double scale = number_of(&c->scale, parameter);
-            for (int32_t k = 0; k < c->columns; ++k) {
-                x[k] = scale * x[k] + number_of(&c->offset[k], parameter);
-            }
-        }
+        perpi_measure_sensor(c, parameter, x);
     }
 }
 
@@ -191,7 +208,8 @@ static bool unscaled(const perpi_channel* c, const double* row, const double* pa
             return false;
         }
         if (c->has_sensor && c->kind != PERPI_CHANNEL_ORIENTATION) {
-            x[k] = (x[k] - number_of(&c->offset[k], parameter)) / number_of(&c->scale, parameter);
+            x[k] = (x[k] - perpi_sensor_value(&c->offset[k], parameter)) /
+                   perpi_sensor_value(&c->scale, parameter);
         }
     }
     return true;
@@ -244,7 +262,7 @@ static void start_of_channel(const perpi_predictor* p, const perpi_channel* c, c
         break;
     case PERPI_CHANNEL_ORIENTATION:
         if (planar) {
-            s->angle = x[0] - number_of(&c->turn[2], parameter);
+            s->angle = x[0] - perpi_sensor_value(&c->turn[2], parameter);
         } else {
             put_quat(q4_mul(quat_of(x), q4_conj(q4_exp(vector_of(c->turn, parameter)))),
                      s->orientation);
@@ -319,14 +337,12 @@ static void rates_of_rows(const perpi_predictor* p, const perpi_trajectory* t, i
     }
 }
 
-perp_status perpi_predictor_nominal(perpi_predictor* p, const perpi_trajectory* t, int32_t row,
-                                    const double* parameter, perp_body_state* state)
+void perpi_nominal_of_row(perpi_predictor* p, const perpi_trajectory* t, int32_t row,
+                          const double* parameter, perp_body_state* state)
 {
-    perp_sim* sim = NULL;
-    PERPI_TRY(perpi_predictor_sim(p, parameter, 0.0, &sim));
     for (size_t i = 0; i < p->bodies; ++i) {
         perp_body_state* s = &state[i];
-        *s = perp_sim_body(sim, (int32_t)i);
+        *s = perp_sim_body(p->sim, (int32_t)i);
         const vec3 centre = scene_centre(p, (int32_t)i, orientation_of(s, p->planar));
         if (v3_dot(centre, centre) > 0.0) { /* the scene says where its own centre is */
             v3_to(v3_sub(v3_from(s->position), centre), s->position);
@@ -341,5 +357,13 @@ perp_status perpi_predictor_nominal(perpi_predictor* p, const perpi_trajectory* 
             rates_of_rows(p, t, row, rows, parameter, state, p->state);
         }
     }
+}
+
+perp_status perpi_predictor_nominal(perpi_predictor* p, const perpi_trajectory* t, int32_t row,
+                                    const double* parameter, perp_body_state* state)
+{
+    perp_sim* sim = NULL;
+    PERPI_TRY(perpi_predictor_sim(p, parameter, 0.0, &sim));
+    perpi_nominal_of_row(p, t, row, parameter, state);
     return PERP_OK;
 }
