@@ -14,6 +14,7 @@
 
 #include "sim/gradient_quantity.h"
 #include "sim/gradient_run.h"
+#include "sim/gradient_uses.h"
 #include "sim/measure.h"
 #include "sim/measure_timed.h"
 #include "sim/tape.h"
@@ -31,7 +32,7 @@ static perp_status refuse(const perp_sim* sim, const char* what)
     return perpi_fail(sim->context, PERP_ERROR_UNSUPPORTED, "gradient: %s", what);
 }
 
-perp_status perpi_gradient_check(perp_sim* sim, int32_t measure)
+perp_status perpi_gradient_check_sim(perp_sim* sim)
 {
     const perp_model* model = sim->model;
     if (strcmp(sim->stepper->name, "stewart-trinkle") != 0) {
@@ -39,10 +40,7 @@ perp_status perpi_gradient_check(perp_sim* sim, int32_t measure)
                           "gradient: the stepper '%s' has no derivative; use stewart-trinkle",
                           sim->stepper->name);
     }
-    if (model->bounces && !sim->adaptive) {
-        return refuse(sim, "restitution has a derivative with adaptive steps only");
-    }
-    if (sim->adaptive && model->impact_law == PERP_IMPACT_POISSON && model->bounces) {
+    if (model->impact_law == PERP_IMPACT_POISSON && model->bounces) {
         return refuse(sim, "Poisson's law of impact has no derivative; use Newton's");
     }
     if (sim->adaptive && model->joint_count > 0) {
@@ -86,6 +84,13 @@ perp_status perpi_gradient_check(perp_sim* sim, int32_t measure)
                               model->joint[i].name, perpi_joint_ops_of(model->joint[i].type)->name);
         }
     }
+    return PERP_OK;
+}
+
+/* A measure, and those that it is a measure of. */
+static perp_status check_measure(perp_sim* sim, int32_t measure)
+{
+    const perp_model* model = sim->model;
     const perp_measure_def* def = &sim->asked.measure[measure];
     if (def->over > 0.0 && sim->adaptive) {
         return refuse(sim, "measures over windows have a derivative with fixed steps only");
@@ -94,12 +99,6 @@ perp_status perpi_gradient_check(perp_sim* sim, int32_t measure)
     const perp_quantity* quantity = perpi_measures_quantities(sim, &count);
     bool of_step;
     const perpi_expr* expr = perpi_measures_expr(sim, measure, &of_step);
-    for (int32_t i = 0; i < sim->asked.measure_count; ++i) {
-        if (perpi_expr_has_slot(expr, i)) {
-            return refuse(
-                sim, "measures of other measures have no derivative; write the expression out");
-        }
-    }
     for (int32_t i = 0; i < count; ++i) {
         if (perpi_expr_has_slot(expr, sim->asked.measure_count + i)) {
             const perp_status status =
@@ -109,7 +108,26 @@ perp_status perpi_gradient_check(perp_sim* sim, int32_t measure)
             }
         }
     }
+    for (int32_t i = 0; i < measure; ++i) { /* they stand before it */
+        if (!perpi_expr_has_slot(expr, i)) {
+            continue;
+        }
+        if (sim->adaptive) {
+            return refuse(sim,
+                          "measures of other measures have a derivative with fixed steps only");
+        }
+        const perp_status status = check_measure(sim, i);
+        if (status != PERP_OK) {
+            return status;
+        }
+    }
     return PERP_OK;
+}
+
+perp_status perpi_gradient_check(perp_sim* sim, int32_t measure)
+{
+    const perp_status status = perpi_gradient_check_sim(sim);
+    return status == PERP_OK ? check_measure(sim, measure) : status;
 }
 
 /* ---- the run -------------------------------------------------------------------------------------*/
@@ -119,7 +137,7 @@ static perp_status allocate_light(perpi_gradient_work* g)
 {
     const perp_model* model = g->model;
     const size_t bodies = model->body_count;
-    if (g->in->light_count == 0) {
+    if (g->in->light_count == 0 || g->in->mode != PERP_GRADIENT_ADJOINT) {
         return PERP_OK;
     }
     const perp_status status =
@@ -157,14 +175,14 @@ static void add_light(perpi_gradient_work* g)
     }
 }
 
-static perp_status allocate_run(perpi_gradient_work* g)
+perp_status perpi_gradient_allocate(perpi_gradient_work* g)
 {
     const perp_sim* sim = g->sim;
     const size_t n = (size_t)g->size.total, q = (size_t)sim->work.q_size,
                  v = (size_t)sim->work.v_size;
     const size_t slots = (size_t)(g->slot_base + g->quantity_count) + 1;
     const size_t forward =
-        g->in->mode == PERP_GRADIENT_FORWARD ? ((size_t)g->in->parameter_count + 1) * n : 0;
+        g->in->mode == PERP_GRADIENT_FORWARD ? (2 * (size_t)g->in->parameter_count + 1) * n : 0;
     perp_status status =
         perpi_alloc(g->context, 3 * n + q + v + slots + forward, sizeof *g->room, &g->room);
     if (status == PERP_OK) {
@@ -175,7 +193,8 @@ static perp_status allocate_run(perpi_gradient_work* g)
         g->v = g->q + q;
         g->slot = g->v + v;
         g->forward = g->slot + slots;
-        status = perpi_alloc(g->context, g->model->joint_count + 1, sizeof *g->joint, &g->joint);
+        status =
+            perpi_alloc(g->context, 2 * g->model->joint_count + 1, sizeof *g->joint, &g->joint);
     }
     if (status == PERP_OK) {
         status = allocate_light(g);
@@ -183,9 +202,12 @@ static perp_status allocate_run(perpi_gradient_work* g)
     return status == PERP_OK ? perpi_linear_step_create(g->context, &g->linear) : status;
 }
 
-static void free_run(perpi_gradient_work* g)
+void perpi_gradient_free(perpi_gradient_work* g)
 {
+    g->sim->without = NULL;
     perpi_tape_free(&g->tape);
+    perpi_tape_free(&g->without);
+    perpi_uses_destroy(g->uses);
     perpi_linear_step_destroy(g->linear);
     void* const owned[] = {g->before,    g->light_room, g->room,     g->time,
                            g->parameter, g->joint,      g->snapshot, g->snapshot_at};
@@ -237,7 +259,7 @@ static perp_status note_state(perpi_gradient_work* g, double* value)
     }
     *value = now;
     g->time[g->count++] = g->sim->state.time;
-    return PERP_OK;
+    return g->uses != NULL ? perpi_uses_note(g->uses) : PERP_OK;
 }
 
 /* Runs to the end; keeps all states, or snapshots of every stride-th. */
@@ -277,12 +299,12 @@ static perp_status run_forward(perpi_gradient_work* g, double* value)
 
 /* ---- samples -------------------------------------------------------------------------------------*/
 
-/* Weight of state k in the last window that has ended (measure_timed.h): the expression is linear in a step. */
-static double window_weight(const perpi_gradient_work* g, int64_t k, const perp_measure_def* def)
+/* Weight of state k in a window (measure_timed.h): the expression is linear in a step. */
+double perpi_gradient_window_weight(const perpi_gradient_work* g, int64_t k,
+                                    const perp_measure_def* def, double window)
 {
     const double every = def->every > 0.0 ? def->every : def->over;
-    const double begin = g->time[0], elapsed = g->time[g->count - 1] - begin;
-    const double end = begin + perpi_timed_passed(elapsed, every) * every;
+    const double begin = g->time[0], end = begin + window * every;
     double weight = 0.0;
     for (int side = 0; side < 2; ++side) { /* the steps before and after the state */
         const int64_t from = k - 1 + side;
@@ -306,7 +328,10 @@ static double weight_of(const perpi_gradient_work* g, int64_t k)
     const double span = g->time[last] - g->time[0];
     const perp_measure_def* def = &g->sim->asked.measure[g->in->measure];
     if (def->over > 0.0) {
-        return window_weight(g, k, def);
+        /* the last one that has ended */
+        const double every = def->every > 0.0 ? def->every : def->over;
+        return perpi_gradient_window_weight(g, k, def,
+                                            perpi_timed_passed(g->time[last] - g->time[0], every));
     }
     switch (g->kind) {
     case PERP_MEASURE_MAX:
@@ -327,7 +352,7 @@ static double weight_of(const perpi_gradient_work* g, int64_t k)
     }
 }
 
-static perpi_view view_of(const perpi_gradient_work* g, size_t frame)
+perpi_view perpi_gradient_view(const perpi_gradient_work* g, size_t frame)
 {
     const perpi_tape* t = &g->tape;
     return (perpi_view){.model = g->model,
@@ -338,21 +363,24 @@ static perpi_view view_of(const perpi_gradient_work* g, size_t frame)
                         .joint = perpi_tape_joint(t, frame)};
 }
 
-static void read_slots(const perpi_gradient_work* g, const perpi_view* view)
+void perpi_gradient_read_slots(const perpi_gradient_work* g, const perpi_expr* expr,
+                               const perpi_view* view)
 {
     for (int32_t i = 0; i < g->quantity_count; ++i) {
-        if (perpi_expr_has_slot(g->expr, g->slot_base + i)) {
+        if (perpi_expr_has_slot(expr, g->slot_base + i)) {
             g->slot[g->slot_base + i] = perpi_quantity_at(view, &g->quantity[i]);
         }
     }
 }
 
 /* The margin of the condition at a state. */
-static double margin_at(const perpi_gradient_work* g, size_t frame, double t)
+static double margin_at(const perpi_gradient_work* g, size_t frame, int64_t k)
 {
     double margin = NAN;
-    const perpi_view view = view_of(g, frame);
-    read_slots(g, &view);
+    const double t = g->time[k];
+    const perpi_view view = perpi_gradient_view(g, frame);
+    perpi_uses_read(g->uses, k);
+    perpi_gradient_read_slots(g, g->expr, &view);
     (void)perpi_expr_margin(g->expr, t, g->slot, &margin);
     return margin;
 }
@@ -369,8 +397,8 @@ static double crossing_weight(const perpi_gradient_work* g, int64_t k, double be
 }
 
 /* Energies, momenta and coordinates of joints depend on the model itself, too. */
-static void add_quantity_by_parameters(perpi_gradient_work* g, const perpi_view* view,
-                                       const perp_quantity* quantity, double weight)
+void perpi_gradient_add_quantity(const perpi_gradient_work* g, const perpi_view* view,
+                                 const perp_quantity* quantity, double weight, double* gradient)
 {
     const bool depends =
         quantity->kind == PERP_QUANTITY_ENERGY || quantity->kind == PERP_QUANTITY_MOMENTUM ||
@@ -381,42 +409,54 @@ static void add_quantity_by_parameters(perpi_gradient_work* g, const perpi_view*
         for (int n = 0; p->model[0] != NULL && n < PERPI_GRADIENT_MODELS; ++n) {
             perpi_view x = *view;
             x.model = p->model[n];
-            g->gradient[i] += weight * p->weight[n] * perpi_quantity_at(&x, quantity);
+            gradient[i] += weight * p->weight[n] * perpi_quantity_at(&x, quantity);
         }
     }
 }
 
-/* y += weight d expression / d state; of the parameters, what the expression itself has of them. */
-static void add_sample(perpi_gradient_work* g, int64_t k, size_t frame, double weight, double* y)
+double perpi_gradient_by_slot(const perpi_gradient_work* g, int32_t measure, double t, int32_t slot)
 {
-    const perpi_view view = view_of(g, frame);
+    bool of_step;
+    const perpi_expr* expr = perpi_measures_expr(g->sim, measure, &of_step);
+    double by = 0.0, margin;
+    if (g->sim->asked.measure[measure].kind == PERP_MEASURE_FIRST_TIME) {
+        (void)perpi_expr_margin_derivative(expr, t, g->slot, slot, &margin, &by);
+        return by;
+    }
+    return perpi_expr_slot_derivative(expr, t, g->slot, slot);
+}
+
+/* y += weight d expression / d state; of the parameters, what the expression itself has of them. */
+void perpi_gradient_add_sample(perpi_gradient_work* g, int32_t measure, int64_t k, size_t frame,
+                               double weight, double* y)
+{
+    bool of_step;
+    const perpi_expr* own = perpi_measures_expr(g->sim, measure, &of_step);
+    const perpi_view view = perpi_gradient_view(g, frame);
     const double t = g->time[k];
-    const bool condition = g->kind == PERP_MEASURE_FIRST_TIME;
-    read_slots(g, &view);
+    const bool condition = g->sim->asked.measure[measure].kind == PERP_MEASURE_FIRST_TIME;
+    perpi_gradient_read_slots(g, own, &view);
     for (int32_t i = 0; i < g->quantity_count; ++i) {
-        double by = 0.0, margin;
         const int32_t slot = g->slot_base + i;
-        if (!perpi_expr_has_slot(g->expr, slot)) {
+        if (!perpi_expr_has_slot(own, slot)) {
             continue;
         }
-        if (condition) {
-            (void)perpi_expr_margin_derivative(g->expr, t, g->slot, slot, &margin, &by);
-        } else {
-            by = perpi_expr_slot_derivative(g->expr, t, g->slot, slot);
-        }
+        const double by = perpi_gradient_by_slot(g, measure, t, slot);
         if (by != 0.0) {
             perpi_quantity_differentiate(&view, &g->quantity[i], weight * by, g->q, g->v, y);
-            add_quantity_by_parameters(g, &view, &g->quantity[i], weight * by);
+            perpi_gradient_add_quantity(g, &view, &g->quantity[i], weight * by, g->gradient);
         }
     }
     for (int32_t i = 0; i < g->in->parameter_count; ++i) {
         const perpi_gradient_parameter* p = &g->in->parameter[i];
-        for (int n = 0; n < PERPI_GRADIENT_MODELS && p->expr[0] != NULL; ++n) {
+        perpi_expr* const* expr =
+            p->expr != NULL ? p->expr + PERPI_GRADIENT_MODELS * measure : NULL;
+        for (int n = 0; expr != NULL && expr[0] != NULL && n < PERPI_GRADIENT_MODELS; ++n) {
             double value = 0.0;
             if (condition) {
-                (void)perpi_expr_margin(p->expr[n], t, g->slot, &value);
+                (void)perpi_expr_margin(expr[n], t, g->slot, &value);
             } else {
-                value = perpi_expr_eval_names(p->expr[n], t, g->slot);
+                value = perpi_expr_eval_names(expr[n], t, g->slot);
             }
             g->gradient[i] += weight * p->weight[n] * value;
         }
@@ -428,19 +468,22 @@ void perpi_gradient_sample(perpi_gradient_work* g, int64_t k, size_t frame,
 {
     double weight = weight_of(g, k);
     if (weight != 0.0 && g->kind == PERP_MEASURE_FIRST_TIME) {
-        weight = crossing_weight(g, k, margin_at(g, crossing[0], g->time[g->crossing - 1]),
-                                 margin_at(g, crossing[1], g->time[g->crossing]));
+        weight = crossing_weight(g, k, margin_at(g, crossing[0], g->crossing - 1),
+                                 margin_at(g, crossing[1], g->crossing));
     }
-    if (weight != 0.0) {
-        add_sample(g, k, frame, weight, y);
+    if (weight != 0.0 && g->uses == NULL) {
+        perpi_gradient_add_sample(g, g->in->measure, k, frame, weight, y);
+    }
+    if (g->uses != NULL) {
+        perpi_uses_sample(g->uses, k, frame, weight, y);
     }
 }
 
 /* The expression at a state. */
 static double expression_at(const perpi_gradient_work* g, int64_t k, size_t frame)
 {
-    const perpi_view view = view_of(g, frame);
-    read_slots(g, &view);
+    const perpi_view view = perpi_gradient_view(g, frame);
+    perpi_gradient_read_slots(g, g->expr, &view);
     return perpi_expr_eval_names(g->expr, g->time[k], g->slot);
 }
 
@@ -454,15 +497,15 @@ double perpi_gradient_sample_time(perpi_gradient_work* g, int64_t k, const size_
         if (weight == 0.0) {
             return 0.0;
         }
-        const double before = margin_at(g, frame[g->crossing - 1], g->time[g->crossing - 1]);
-        const double after = margin_at(g, frame[g->crossing], g->time[g->crossing]);
+        const double before = margin_at(g, frame[g->crossing - 1], g->crossing - 1);
+        const double after = margin_at(g, frame[g->crossing], g->crossing);
         const bool between = before <= 0.0 && after > before;
         const double part = between ? -before / (after - before) : 1.0;
         return k == g->crossing ? part : 1.0 - part;
     }
     if (weight != 0.0) {
-        const perpi_view view = view_of(g, frame[k]);
-        read_slots(g, &view);
+        const perpi_view view = perpi_gradient_view(g, frame[k]);
+        perpi_gradient_read_slots(g, g->expr, &view);
         by = weight * perpi_expr_slot_derivative(g->expr, g->time[k], g->slot, -1);
     }
     if (area) { /* the trapezoidal rule */
@@ -478,42 +521,110 @@ double perpi_gradient_sample_time(perpi_gradient_work* g, int64_t k, const size_
 
 /* ---- one step ------------------------------------------------------------------------------------*/
 
+/* The offset of the poses that an impact left in the memory of a frame; NULL: there is none. */
+static const double* offset_of(const perpi_gradient_work* g, const double* s)
+{
+    const int32_t at = g->sim->work.offset_at;
+    bool any = false;
+    for (int32_t i = 0; at >= 0 && i < g->tape.v_size; ++i) {
+        any = any || s[at + i] != 0.0;
+    }
+    return any ? s + at : NULL;
+}
+
+static void join_inputs(const perpi_gradient_work* g, const perp_joint_record* start,
+                        const perp_joint_record* end, perpi_joint_input* joint)
+{
+    for (int32_t i = 0; i < g->tape.joint_count; ++i) {
+        joint[i] = (perpi_joint_input){.turns = {start[i].turns[0], start[i].turns[1]},
+                                       .target = end[i].target,
+                                       .effort = end[i].applied,
+                                       .ease = 1.0};
+    }
+}
+
+/* The step without the contacts of the impact that led to `frame`, into g->step_without; NULL: not known. */
+static const perpi_taken_step* step_without(perpi_gradient_work* g, size_t from, size_t frame)
+{
+    const perpi_tape *t = &g->tape, *w = &g->without;
+    const perpi_tape_frame* found = perpi_tape_find(w, t->frame[frame].step);
+    if (found == NULL) {
+        return NULL;
+    }
+    const size_t i = (size_t)(found - w->frame);
+    perpi_joint_input* joint = g->joint + t->joint_count;
+    join_inputs(g, perpi_tape_joint(t, from), perpi_tape_joint(w, i), joint);
+    g->step_without = (perpi_taken_step){.in = {.model = g->model,
+                                                .t = t->frame[from].time,
+                                                .h = found->h,
+                                                .q = perpi_tape_q(t, from),
+                                                .v = perpi_tape_v(t, from),
+                                                .contact = perpi_tape_contact(w, i),
+                                                .contact_count = found->contact_count,
+                                                .joint = joint,
+                                                .s = perpi_tape_s(t, from),
+                                                .q_end = perpi_tape_q(t, from),
+                                                .v_end = perpi_tape_v(t, from),
+                                                .settings = perpi_sim_step_settings(g->sim)},
+                                         .s_end = perpi_tape_s(w, i),
+                                         .joint_end = perpi_tape_joint(w, i),
+                                         .v_solved = perpi_tape_v_solved(w, i),
+                                         .q_end = perpi_tape_q(w, i),
+                                         .v_end = perpi_tape_v(w, i),
+                                         .carries = g->sim->v_solved != NULL,
+                                         .offset = offset_of(g, perpi_tape_s(t, from))};
+    return &g->step_without;
+}
+
+/* An impact of fixed steps happens in the step that follows it. */
+static void make_impact(perpi_gradient_work* g, size_t from, size_t frame, perpi_taken_step* step)
+{
+    const int32_t at = g->sim->work.offset_at;
+    step->impact = true;
+    step->carries = false;
+    step->offset_end = perpi_tape_s(&g->tape, frame) + at;
+    step->h_meeting = perpi_sim_tick_length(g->sim, g->tape.frame[frame].tick);
+    step->h_nominal = g->sim->work.nominal_h;
+    step->without = step_without(g, from, frame);
+}
+
 /* The step that led to `frame` of the tape. */
 perpi_taken_step perpi_gradient_step(perpi_gradient_work* g, size_t from, size_t frame)
 {
     const perpi_tape* t = &g->tape;
-    const double* before = from > 0 ? perpi_tape_q(t, from - 1) : g->q_before;
-    for (int32_t i = 0; i < t->joint_count; ++i) {
-        const perp_joint_record* start = &perpi_tape_joint(t, from)[i];
-        const perp_joint_record* end = &perpi_tape_joint(t, frame)[i];
-        g->joint[i] = (perpi_joint_input){.turns = {start->turns[0], start->turns[1]},
-                                          .target = end->target,
-                                          .effort = end->applied,
-                                          .ease = 1.0};
+    /* after an impact there is no rolling */
+    const bool rolls =
+        t->frame[from].kind == PERP_STEP_TIME && t->frame[frame].kind == PERP_STEP_TIME;
+    const double* before = !rolls ? NULL : from > 0 ? perpi_tape_q(t, from - 1) : g->q_before;
+    join_inputs(g, perpi_tape_joint(t, from), perpi_tape_joint(t, frame), g->joint);
+    perpi_taken_step step = {.in = {.model = g->model,
+                                    .t = t->frame[from].time,
+                                    .h = t->frame[frame].h,
+                                    .q = perpi_tape_q(t, from),
+                                    .v = perpi_tape_v(t, from),
+                                    .contact = perpi_tape_contact(t, frame),
+                                    .contact_count = t->frame[frame].contact_count,
+                                    .joint = g->joint,
+                                    .s = perpi_tape_s(t, from),
+                                    .q_end = perpi_tape_q(t, from),
+                                    .v_end = perpi_tape_v(t, from),
+                                    .settings = perpi_sim_step_settings(g->sim)},
+                             .s_end = perpi_tape_s(t, frame),
+                             .joint_end = perpi_tape_joint(t, frame),
+                             .v_solved = perpi_tape_v_solved(t, frame),
+                             .q_end = perpi_tape_q(t, frame),
+                             .v_end = perpi_tape_v(t, frame),
+                             .carries = g->sim->v_solved != NULL,
+                             .q_before = before,
+                             .contact_before = before != NULL ? perpi_tape_contact(t, from) : NULL,
+                             .contact_before_count =
+                                 before != NULL ? t->frame[from].contact_count : 0,
+                             .h_before = t->frame[from].h,
+                             .offset = offset_of(g, perpi_tape_s(t, from))};
+    if (t->frame[frame].kind != PERP_STEP_TIME && !g->sim->adaptive) {
+        make_impact(g, from, frame, &step);
     }
-    return (perpi_taken_step){.in = {.model = g->model,
-                                     .t = t->frame[from].time,
-                                     .h = t->frame[frame].h,
-                                     .q = perpi_tape_q(t, from),
-                                     .v = perpi_tape_v(t, from),
-                                     .contact = perpi_tape_contact(t, frame),
-                                     .contact_count = t->frame[frame].contact_count,
-                                     .joint = g->joint,
-                                     .s = perpi_tape_s(t, from),
-                                     .q_end = perpi_tape_q(t, from),
-                                     .v_end = perpi_tape_v(t, from),
-                                     .settings = perpi_sim_step_settings(g->sim)},
-                              .s_end = perpi_tape_s(t, frame),
-                              .joint_end = perpi_tape_joint(t, frame),
-                              .v_solved = perpi_tape_v_solved(t, frame),
-                              .q_end = perpi_tape_q(t, frame),
-                              .v_end = perpi_tape_v(t, frame),
-                              .carries = g->sim->v_solved != NULL,
-                              .q_before = before,
-                              .contact_before = before != NULL ? perpi_tape_contact(t, from) : NULL,
-                              .contact_before_count =
-                                  before != NULL ? t->frame[from].contact_count : 0,
-                              .h_before = t->frame[from].h};
+    return step;
 }
 
 void perpi_gradient_count(perpi_gradient_work* g, const perpi_tape_frame* frame, bool immaterial)
@@ -540,6 +651,11 @@ void perpi_gradient_count(perpi_gradient_work* g, const perpi_tape_frame* frame,
     }
 }
 
+bool perpi_gradient_enters(const perpi_gradient_work* g, const perpi_gradient_parameter* p)
+{
+    return p->steps && (!p->impacts_only || perpi_linear_step_is_impact(g->linear));
+}
+
 /* d of what a parameter changes of the step, into g->parameter. */
 perp_status perpi_gradient_vary(perpi_gradient_work* g, const perpi_gradient_parameter* p)
 {
@@ -563,23 +679,7 @@ perp_status perpi_gradient_room(perpi_gradient_work* g)
                       sizeof *g->parameter);
 }
 
-/* Relative: derivatives of both states of a weak step that differ by less are the same. */
-static const double SAME = 1e-8;
-
-static bool same_vector(const double* a, const double* b, int32_t n)
-{
-    double size = 0.0, off = 0.0;
-    for (int32_t i = 0; i < n; ++i) {
-        size = perpi_larger(size, fabs(a[i]));
-        off = perpi_larger(off, fabs(a[i] - b[i]));
-    }
-    return off <= SAME * size;
-}
-
 /* ---- backwards -----------------------------------------------------------------------------------*/
-
-/* What may leave the derivative as it is. */
-static const unsigned DOUBTS = PERPI_LINEAR_WEAK | PERPI_LINEAR_UNDETERMINED;
 
 static perp_status step_back(perpi_gradient_work* g, size_t frame)
 {
@@ -587,7 +687,7 @@ static perp_status step_back(perpi_gradient_work* g, size_t frame)
     const perpi_linear_options options = {.transposed = true, .threshold = g->in->threshold};
     bool doubtful = false;
     perp_status status = perpi_linear_step_make(g->linear, &step, &options);
-    const unsigned doubts = perpi_linear_step_report(g->linear)->flags & DOUBTS;
+    const unsigned doubts = perpi_linear_step_report(g->linear)->flags & PERPI_GRADIENT_DOUBTS;
     if (status == PERP_OK && doubts != 0) {
         /* does the derivative depend on the choice? */
         perpi_linear_options other = options;
@@ -607,12 +707,13 @@ static perp_status step_back(perpi_gradient_work* g, size_t frame)
     const int32_t size = perpi_linear_step_parameter_size(g->linear);
     double* multiplier = g->parameter + size;
     status = perpi_linear_step_adjoint(g->linear, g->y_next, g->y, multiplier);
-    const bool immaterial = doubts != 0 && !doubtful && same_vector(g->y, g->other, g->size.total);
+    const bool immaterial =
+        doubts != 0 && !doubtful && perpi_gradient_same(g->y, g->other, g->size.total);
     if (status == PERP_OK && g->in->light_count > 0) {
         perpi_linear_step_light(g->linear, multiplier, &g->light);
     }
     for (int32_t i = 0; status == PERP_OK && i < g->in->parameter_count; ++i) {
-        if (g->in->parameter[i].steps) {
+        if (perpi_gradient_enters(g, &g->in->parameter[i])) {
             status = perpi_gradient_vary(g, &g->in->parameter[i]);
             double sum = 0.0;
             for (int32_t k = 0; k < size; ++k) {
@@ -636,6 +737,7 @@ static perp_status load_segment(perpi_gradient_work* g, int64_t segment)
     perp_status status =
         perp_sim_restore(g->sim, g->snapshot + at, g->snapshot_at[2 * segment + 1]);
     g->tape.count = g->tape.contact_used = 0;
+    g->without.count = g->without.contact_used = 0;
     g->q_before = segment > 0 ? g->before + segment * g->tape.q_size : NULL;
     for (int64_t k = first; status == PERP_OK; ++k) {
         status = perpi_tape_push(&g->tape, g->sim);
@@ -678,71 +780,19 @@ static perp_status run_back(perpi_gradient_work* g)
     return status;
 }
 
-/* ---- forwards ------------------------------------------------------------------------------------*/
-
-static double dot(int32_t n, const double* a, const double* b)
-{
-    double sum = 0.0;
-    for (int32_t i = 0; i < n; ++i) {
-        sum += a[i] * b[i];
-    }
-    return sum;
-}
-
-static void add_sample_forward(perpi_gradient_work* g, int64_t k)
-{
-    memset(g->y, 0, (size_t)g->size.total * sizeof *g->y);
-    const size_t crossing[2] = {(size_t)g->crossing - 1, (size_t)g->crossing};
-    perpi_gradient_sample(g, k, (size_t)k, crossing, g->y);
-    for (int32_t i = 0; i < g->in->parameter_count; ++i) {
-        g->gradient[i] += dot(g->size.total, g->y, g->forward + (size_t)i * (size_t)g->size.total);
-    }
-}
-
-static perp_status step_forward(perpi_gradient_work* g, size_t frame)
-{
-    const perpi_taken_step step = perpi_gradient_step(g, frame - 1, frame);
-    const size_t n = (size_t)g->size.total;
-    const perpi_linear_options options = {.threshold = g->in->threshold};
-    perp_status status = perpi_linear_step_make(g->linear, &step, &options);
-    if (status == PERP_OK) {
-        status = perpi_gradient_room(g);
-    }
-    for (int32_t i = 0; status == PERP_OK && i < g->in->parameter_count; ++i) {
-        const perpi_gradient_parameter* p = &g->in->parameter[i];
-        double* x = g->forward + (size_t)i * n;
-        status = p->steps ? perpi_gradient_vary(g, p) : PERP_OK;
-        if (status == PERP_OK) {
-            status =
-                perpi_linear_step_forward(g->linear, x, p->steps ? g->parameter : NULL, g->other);
-            memcpy(x, g->other, n * sizeof *x);
-        }
-    }
-    if (status == PERP_OK) {
-        perpi_gradient_count(g, &g->tape.frame[frame], false);
-    }
-    return status;
-}
-
-static perp_status run_forward_derivatives(perpi_gradient_work* g)
-{
-    const size_t n = (size_t)g->size.total;
-    perp_status status = PERP_OK;
-    for (int32_t i = 0; i < g->in->parameter_count; ++i) {
-        memcpy(g->forward + (size_t)i * n, g->in->parameter[i].start, n * sizeof(double));
-    }
-    for (int64_t k = 0; status == PERP_OK && k < g->count; ++k) {
-        if (k > 0) {
-            status = step_forward(g, (size_t)k);
-        }
-        if (status == PERP_OK) {
-            add_sample_forward(g, k);
-        }
-    }
-    return status;
-}
-
 /* ---- all -----------------------------------------------------------------------------------------*/
+
+/* Whether a slot stands in the expression of a measure, or of one that it is a measure of. */
+static bool has_slot(const perp_sim* sim, int32_t measure, int32_t slot)
+{
+    bool of_step;
+    const perpi_expr* expr = perpi_measures_expr(sim, measure, &of_step);
+    bool any = perpi_expr_has_slot(expr, slot);
+    for (int32_t i = 0; !any && i < measure; ++i) {
+        any = perpi_expr_has_slot(expr, i) && has_slot(sim, i, slot);
+    }
+    return any;
+}
 
 perp_status perpi_gradient_check_parameters(perp_sim* sim, const perpi_gradient_input* in)
 {
@@ -751,17 +801,28 @@ perp_status perpi_gradient_check_parameters(perp_sim* sim, const perpi_gradient_
     const perp_quantity* quantity = perpi_measures_quantities(sim, &count);
     const perpi_expr* expr = perpi_measures_expr(sim, in->measure, &of_step);
     for (int32_t i = 0; i < count; ++i) {
-        const bool used = perpi_expr_has_slot(expr, sim->asked.measure_count + i);
+        const bool used = has_slot(sim, in->measure, sim->asked.measure_count + i);
         for (int32_t k = 0; used && k < in->parameter_count; ++k) {
             if (quantity[i].kind == PERP_QUANTITY_DISTANCE && in->parameter[k].geometry) {
                 return refuse(sim, "a distance has no derivative by sizes and places of shapes");
             }
         }
     }
+    for (int32_t i = 0; in->direction != NULL && i < in->measure; ++i) {
+        if (perpi_expr_has_slot(expr, i)) {
+            return refuse(sim, "a measure of other measures has no one-sided derivative");
+        }
+    }
     if (in->mode == PERP_GRADIENT_FORWARD && sim->adaptive) {
         return refuse(sim, "adaptive steps have an adjoint only; leave out --forward");
     }
     return PERP_OK;
+}
+
+/* Whether impacts have times: fixed steps with restitution. */
+static bool impacts_have_times(const perp_sim* sim)
+{
+    return sim->work.offset_at >= 0;
 }
 
 perp_status perpi_gradient_run(perp_sim* sim, const perpi_gradient_input* in, double* value,
@@ -789,26 +850,31 @@ perp_status perpi_gradient_run(perp_sim* sim, const perpi_gradient_input* in, do
         return status;
     }
     perpi_tape_begin(&g.tape, sim);
-    status = allocate_run(&g);
+    perpi_tape_begin(&g.without, sim);
+    sim->without = impacts_have_times(sim) ? &g.without : NULL;
+    status = perpi_gradient_allocate(&g);
+    if (status == PERP_OK && !forward) {
+        status = perpi_uses_create(&g, &g.uses);
+    }
     if (status == PERP_OK) {
         status = run_forward(&g, value);
     }
     flags->steps = g.count - 1;
     if (status == PERP_OK) {
         status = in->direction != NULL ? perpi_gradient_run_direction(&g)
-                 : forward             ? run_forward_derivatives(&g)
+                 : forward             ? perpi_gradient_run_forward(&g)
                  : sim->adaptive       ? perpi_gradient_back_adaptive(&g)
                                        : run_back(&g);
     }
     for (int32_t i = 0; status == PERP_OK && !forward && i < in->parameter_count; ++i) {
-        gradient[i] += dot(g.size.total, g.y, in->parameter[i].start);
+        gradient[i] += perpi_gradient_dot(g.size.total, g.y, in->parameter[i].start);
     }
-    if (status == PERP_OK) {
+    if (status == PERP_OK && !forward) {
         add_light(&g);
     }
     if (status == PERP_OK && start != NULL) {
         memcpy(start, g.y, (size_t)g.size.total * sizeof *start);
     }
-    free_run(&g);
+    perpi_gradient_free(&g);
     return status;
 }

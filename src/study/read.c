@@ -1,6 +1,7 @@
 /* src/study/read.c - a study file and its scene. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -8,6 +9,7 @@
 #include "scene/json_text.h"
 #include "scene/reader.h"
 #include "study/design.h"
+#include "study/estimate.h"
 #include "study/read.h"
 #include "study/sobol_table.h"
 #include "study/study.h"
@@ -218,7 +220,7 @@ perp_status perpi_study_add_name(perpi_reader* r, perp_study* s, const char* nam
 static perp_status read_vary(perpi_reader* r, perp_study* s)
 {
     json_t* vary = json_object_get(s->root, "vary");
-    if (vary == NULL && s->design != NULL) {
+    if (vary == NULL && (s->design != NULL || s->estimate != NULL)) {
         return PERP_OK; /* a design without uncertainty */
     }
     PERPI_TRY(perpi_require(r, s->root, "vary"));
@@ -361,17 +363,26 @@ static perp_status count_runs(perpi_reader* r, perp_study* s)
 
 static perp_status read_study(perpi_reader* r, perp_study* s)
 {
-    static const char* const keys[] = {"$schema",  "name",    "description", "scene",      "vary",
-                                       "sample",   "keep",    "limit",       "unknown",    "cases",
-                                       "minimise", "combine", "robust",      "subject_to", "method",
-                                       "starts",   "stop",    "population",  NULL};
+    static const char* const keys[] = {
+        "$schema", "name", "description", "scene", "vary", "sample", "keep", "limit", "unknown",
+        "cases", "minimise", "combine", "robust", "subject_to", "method", "starts", "stop",
+        "population",
+        /* of an estimate */
+        "data", "time", "rate", "trajectory", "observe", "noise", "loss", "hold_out", "segments",
+        "window", "process_noise", "particles", "options", "candidates", "after", "start", "seed",
+        NULL};
     static const char* const keeps[] = {"none", "failed", "all", NULL};
     const char *ignored = NULL, *name = NULL;
     PERPI_TRY(perpi_read_object(r, s->root, keys));
     PERPI_TRY(perpi_read_string(r, s->root, "$schema", &ignored));
     PERPI_TRY(perpi_read_string(r, s->root, "description", &ignored));
     PERPI_TRY(perpi_read_string(r, s->root, "name", &name));
-    PERPI_TRY(perpi_design_read(r, s));
+    if (perpi_estimate_is(s->root)) {
+        PERPI_TRY(perpi_estimate_read(r, s));
+    } else {
+        PERPI_TRY(perpi_estimate_refuse(r, s->root));
+        PERPI_TRY(perpi_design_read(r, s));
+    }
     PERPI_TRY(read_vary(r, s));
     PERPI_TRY(read_sample(r, s));
     PERPI_TRY(read_limit(r, s));
@@ -488,6 +499,34 @@ static perp_status check_names(perpi_reader* r, perp_study* s)
     return PERP_OK;
 }
 
+/* A file, or of an estimate the scene itself: a fitted one that stands alone. */
+static perp_status find_scene(perpi_reader* r, perp_study* s)
+{
+    perp_context* context = s->context;
+    const json_t* inside = json_object_get(s->root, "scene");
+    const char* name = NULL;
+    size_t length = 0;
+    if (s->estimate != NULL && json_is_object(inside)) {
+        char* text = json_dumps(inside, JSON_REAL_PRECISION(17));
+        PERPI_TRY(perpi_strndup(context, s->origin, strlen(s->origin), &s->scene_path));
+        const perp_status status = text != NULL
+                                       ? perpi_strndup(context, text, strlen(text), &s->scene_text)
+                                       : PERP_ERROR_MEMORY;
+        free(text);
+        return status;
+    }
+    PERPI_TRY(perpi_require(r, s->root, "scene"));
+    PERPI_TRY(perpi_read_string(r, s->root, "scene", &name));
+    PERPI_TRY(perpi_file_beside(context, s->origin, name, &s->scene_path));
+    const perp_status status =
+        perpi_json_read_file(context, s->scene_path, &s->scene_text, &length);
+    if (status != PERP_OK) {
+        (void)perpi_fail_prefix(context, status, "/scene");
+        return perpi_fail_prefix(context, status, s->origin);
+    }
+    return PERP_OK;
+}
+
 static perp_status build_study(perp_study* s, const char* scene_text, const char* scene_path)
 {
     perp_context* context = s->context;
@@ -495,17 +534,7 @@ static perp_status build_study(perp_study* s, const char* scene_text, const char
     PERPI_TRY(perpi_json_parse(context, s->text, strlen(s->text), s->origin, &s->root));
     PERPI_TRY(read_study(&r, s));
     if (scene_text == NULL) {
-        const char* name = NULL;
-        PERPI_TRY(perpi_require(&r, s->root, "scene"));
-        PERPI_TRY(perpi_read_string(&r, s->root, "scene", &name));
-        PERPI_TRY(perpi_file_beside(context, s->origin, name, &s->scene_path));
-        size_t length = 0;
-        const perp_status status =
-            perpi_json_read_file(context, s->scene_path, &s->scene_text, &length);
-        if (status != PERP_OK) {
-            (void)perpi_fail_prefix(context, status, "/scene");
-            return perpi_fail_prefix(context, status, s->origin);
-        }
+        PERPI_TRY(find_scene(&r, s));
     } else {
         PERPI_TRY(perpi_strndup(context, scene_text, strlen(scene_text), &s->scene_text));
         PERPI_TRY(perpi_strndup(context, scene_path, strlen(scene_path), &s->scene_path));
@@ -513,6 +542,9 @@ static perp_status build_study(perp_study* s, const char* scene_text, const char
     PERPI_TRY(read_scene(s));
     PERPI_TRY(check_measures(&r, s));
     PERPI_TRY(check_names(&r, s));
+    if (s->estimate != NULL) {
+        return perpi_estimate_bind(&r, s);
+    }
     return s->design != NULL ? perpi_design_bind(&r, s) : PERP_OK;
 }
 
@@ -563,6 +595,7 @@ void perp_study_destroy(perp_study* study)
     perp_context* context = study->context;
     perp_scene_destroy(study->scene);
     perpi_design_destroy(context, study->design);
+    perpi_estimate_destroy(context, study->estimate);
     perpi_free(context, study->vary);
     perpi_free(context, study->name);
     perpi_free(context, study->scene_built);

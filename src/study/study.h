@@ -21,6 +21,7 @@ enum {
 };
 
 typedef struct perpi_design perpi_design;
+typedef struct perpi_estimate perpi_estimate;
 
 struct perp_study {
     perp_context* context;
@@ -33,7 +34,8 @@ struct perp_study {
     perpi_vary* vary;
     int32_t vary_count;
     size_t vary_room;
-    perpi_design* design; /* NULL: a sweep */
+    perpi_design* design;     /* NULL: a sweep, or an estimate */
+    perpi_estimate* estimate; /* NULL: no estimate */
     perpi_sampling method;
     uint64_t seed;
     int64_t trials, run_count; /* of a design: of one case, for one candidate */

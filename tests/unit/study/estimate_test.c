@@ -1,0 +1,241 @@
+/* Estimates: data, channels, predictions and their derivatives, workers. */
+#include "perp/perp.h"
+#include "perp_test.h"
+#include "study/estimate.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static perp_context* context;
+
+static void write_file(const char* path, const char* text)
+{
+    FILE* f = fopen(path, "w");
+    REQUIRE(f != NULL);
+    REQUIRE(fputs(text, f) >= 0);
+    REQUIRE(fclose(f) == 0);
+}
+
+/* The particle of [B09 7.6.1]: it falls, lands and slides. */
+static const char scene[] =
+    "{\"dimension\": 2, \"gravity\": [0, \"-g\"], \"step\": 0.05, \"duration\": 5,"
+    " \"parameters\": {\"mu\": 0.2, \"g\": 9.81},"
+    " \"bodies\": [{\"name\": \"floor\", \"type\": \"static\","
+    "   \"shapes\": [{\"type\": \"halfplane\", \"normal\": [0, 1]}]},"
+    "  {\"name\": \"p\", \"mass\": 1, \"position\": [0, 3], \"shapes\": [{\"type\": "
+    "\"particle\"}]}],"
+    " \"friction\": {\"default\": \"mu\"},"
+    " \"forces\": [{\"type\": \"wrench\", \"body\": \"p\", \"force\": [5, 0]}]}";
+
+static perp_study* make(const char* study, const char* data)
+{
+    perp_study* s = NULL;
+    CHECK(perp_context_create(NULL, &context) == PERP_OK);
+    write_file("estimate-scene.json", scene);
+    if (data != NULL) {
+        write_file("estimate-data.csv", data);
+    }
+    if (perp_study_parse(context, study, strlen(study), "study.json", &s) != PERP_OK) {
+        s = NULL;
+    }
+    return s;
+}
+
+static void clean_up(perp_study* s)
+{
+    perp_study_destroy(s);
+    perp_context_destroy(context);
+}
+
+#define STUDY(more)                                                                                \
+    "{\"scene\": \"estimate-scene.json\", \"data\": \"estimate-data.csv\", \"time\": \"t\","       \
+    " \"observe\": {\"x\": \"p.position.x\", \"y\": \"p.position.y\"}, \"noise\": 0.01" more "}"
+
+/* ---- data ---------------------------------------------------------------------------------------*/
+
+TEST(rows_gaps_and_trajectories_are_read)
+{
+    perp_study* s = make(STUDY(", \"trajectory\": \"k\""),
+                         "# a comment\nk, t,y,unused,\"x\"\r\n7,1,,z,0.5\n7,1.5,2,z,0.25\n7,2,,,1\n"
+                         "3,0,1,,2\n");
+    REQUIRE(s != NULL);
+    const perpi_data* d = &s->estimate->data;
+    REQUIRE_EQ_INT(d->count, 2);
+    CHECK_EQ_INT(d->trajectory[0].number, 7);
+    CHECK_EQ_INT(d->trajectory[1].number, 3);
+    REQUIRE_EQ_INT(d->trajectory[0].rows, 2); /* the first has no start */
+    CHECK(d->trajectory[0].time[0] == 0.0 && d->trajectory[0].time[1] == 0.5);
+    CHECK(d->trajectory[0].value[0] == 0.25 && d->trajectory[0].value[1] == 2.0);
+    CHECK(d->trajectory[0].value[2] == 1.0 && isnan(d->trajectory[0].value[3]));
+    clean_up(s);
+}
+
+TEST(bad_data_is_refused_with_its_place)
+{
+    static const struct {
+        const char *data, *message;
+    } bad[] = {
+        {"t,x,y\n0,1,nan\n", "estimate-data.csv:2: column 3: must be a finite number, got 'nan'"},
+        {"t,x,y\n0,1,1e999\n", "estimate-data.csv:2: column 3"},
+        {"t,x,y\n0,1,2\n0.1,2\n", "estimate-data.csv:3: has 2 fields, the first line has 3"},
+        {"t,x,y\n0,1,2\n0.1,2,3\n0.05,1,1\n", "estimate-data.csv:4: time does not go forward"},
+        {"t,x,y\n0,1,2\n0,2,3\n", "time does not go forward"},
+        {"t,x,z\n0,1,2\n", "no column 'y'"},
+        {"t,x,y\n", "has no rows"},
+        {"t,x,x,y\n0,1,2,3\n", "two columns are named 'x'"},
+        {"t,x,y\n,1,2\n", "the time (column 't') is missing"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; ++i) {
+        perp_study* s = make(STUDY(""), bad[i].data);
+        CHECK(s == NULL);
+        CHECK_CONTAINS(perp_context_error(context), bad[i].message);
+        clean_up(s);
+    }
+}
+
+TEST(bad_keys_are_refused_with_their_place)
+{
+    static const struct {
+        const char *study, *message;
+    } bad[] = {
+        {STUDY(", \"unknown\": {\"nu\": {\"start\": 1}}"), "/unknown/nu"},
+        {STUDY(", \"unknown\": {\"mu\": {\"start\": 2, \"bounds\": [0, 1]}}"),
+         "/unknown/mu/start: must be within the bounds"},
+        {STUDY(", \"unknown\": {\"initial\": [\"floor\"]}"), "is not dynamic"},
+        {STUDY(", \"unknown\": {\"initial\": [\"q\"]}"), "no body 'q' (did you mean 'p'?)"},
+        {STUDY(", \"loss\": \"hubr\""), "did you mean 'huber'"},
+        {STUDY(", \"vary\": {}"), "/vary: is not a key of an estimate"},
+        {STUDY(", \"rate\": 100"), "not both"},
+        {STUDY(", \"hold_out\": 0.5"), "at least one must be held out"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; ++i) {
+        perp_study* s = make(bad[i].study, "t,x,y\n0,0,3\n0.1,0,3\n");
+        CHECK(s == NULL);
+        CHECK_CONTAINS(perp_context_error(context), bad[i].message);
+        clean_up(s);
+    }
+}
+
+/* ---- predictions --------------------------------------------------------------------------------*/
+
+/* In free flight the scheme gives x = 5 t (t + h) / 2, y = 3 - g t (t + h) / 2 at the steps, linear between. */
+TEST(a_prediction_is_the_simulation_at_the_times_of_the_data)
+{
+    perp_study* s = make(STUDY(", \"start\": \"scene\", \"unknown\": {\"g\": {}}"),
+                         "t,x,y\n0,0,3\n0.1,0,\n0.125,0.1,3\n0.2,0,0\n");
+    REQUIRE(s != NULL);
+    perpi_predictor* p = NULL;
+    double column[8], residual[8], g = 9.81;
+    REQUIRE_OK(perpi_predictor_create(context, s, &p));
+    REQUIRE_OK(perpi_predictor_run(p, 0, &g, NULL, column, residual, NULL, NULL));
+    const double x1 = 2.5 * 0.1 * 0.15, x2 = 2.5 * 0.15 * 0.2;
+    CHECK_NEAR(column[2], x1, 1e-14);
+    CHECK_NEAR(column[3], 3.0 - 0.5 * 9.81 * 0.1 * 0.15, 1e-14);
+    CHECK_NEAR(column[4], 0.5 * (x1 + x2), 1e-14);
+    CHECK_NEAR(residual[4], (0.1 - 0.5 * (x1 + x2)) / 0.01, 1e-10);
+    CHECK(isnan(residual[3]) && !isnan(residual[2]));
+    perpi_predictor_destroy(p);
+    clean_up(s);
+}
+
+TEST(derivatives_are_those_of_the_closed_form)
+{
+    perp_study* s =
+        make(STUDY(", \"start\": \"scene\", \"unknown\": {\"g\": {}, \"initial\": [\"p\"]}"),
+             "t,x,y\n0,0,3\n0.1,0,\n0.2,0,0\n");
+    REQUIRE(s != NULL);
+    perpi_predictor* p = NULL;
+    double J[6 * 5], start[4] = {0}, g = 9.81;
+    REQUIRE_EQ_INT(s->estimate->start_count, 4);
+    REQUIRE_OK(perpi_predictor_create(context, s, &p));
+    REQUIRE_OK(perpi_predictor_run(p, 0, &g, start, NULL, NULL, J, NULL));
+    /* the residual of y at 0.2, by g, x, y, vx, vy */
+    const double expected[5] = {0.5 * 0.2 * 0.25 / 0.01, 0.0, -100.0, 0.0, -0.2 / 0.01};
+    for (int i = 0; i < 5; ++i) {
+        CHECK_NEAR(J[5 * 5 + i], expected[i], 1e-6);
+    }
+    CHECK(J[3 * 5] == 0.0); /* a gap */
+    perpi_predictor_destroy(p);
+    clean_up(s);
+}
+
+/* Two parts of a trajectory, the second from where the first ended, are the whole. */
+TEST(a_part_of_a_trajectory_continues_the_one_before)
+{
+    perp_study* s = make(STUDY(", \"start\": \"scene\", \"unknown\": {\"mu\": {}}"),
+                         "t,x,y\n0,0,3\n0.5,0,0\n1,0,0\n1.5,0,0\n2,0,0\n");
+    REQUIRE(s != NULL);
+    perpi_predictor* p = NULL;
+    double all[10], first[6], second[6], mu = 0.2;
+    perp_body_state end[2];
+    REQUIRE_OK(perpi_predictor_create(context, s, &p));
+    const perpi_trajectory* t = &s->estimate->data.trajectory[0];
+    REQUIRE_OK(perpi_predictor_run(p, 0, &mu, NULL, all, NULL, NULL, NULL));
+    perpi_prediction x = {
+        .trajectory = t, .rows = 3, .parameter = &mu, .prediction = first, .end = end};
+    REQUIRE_OK(perpi_predictor_predict(p, &x));
+    perpi_prediction y = {
+        .trajectory = t, .first = 2, .parameter = &mu, .state = end, .prediction = second};
+    REQUIRE_OK(perpi_predictor_predict(p, &y));
+    for (int i = 0; i < 6; ++i) {
+        CHECK_NEAR(first[i], all[i], 1e-14);
+        CHECK_NEAR(second[i], all[4 + i], 1e-12);
+    }
+    perpi_predictor_destroy(p);
+    clean_up(s);
+}
+
+/* ---- workers ------------------------------------------------------------------------------------*/
+
+static size_t square(void* user, const void* request, size_t size, void* reply, size_t room)
+{
+    const double x = *(const double*)request;
+    const double y = x * x + *(double*)user;
+    CHECK(size == sizeof x && room >= sizeof y);
+    memcpy(reply, &y, sizeof y);
+    return sizeof y;
+}
+
+typedef struct collected {
+    int64_t next;
+    double sum;
+    bool in_order;
+} collected;
+
+static size_t fill(void* user, int64_t task, void* request)
+{
+    (void)user;
+    const double x = (double)task;
+    memcpy(request, &x, sizeof x);
+    return sizeof x;
+}
+
+static perp_status take(void* user, int64_t task, const void* reply, size_t size)
+{
+    collected* c = user;
+    double y;
+    CHECK(size == sizeof y);
+    memcpy(&y, reply, sizeof y);
+    c->in_order = c->in_order && task == c->next++;
+    c->sum += y / (double)(task + 1);
+    return PERP_OK;
+}
+
+TEST(replies_come_in_the_order_of_the_tasks_for_any_number_of_workers)
+{
+    double offset = 0.125, sum[3];
+    static const int32_t jobs[] = {1, 2, 8};
+    REQUIRE(perp_context_create(NULL, &context) == PERP_OK);
+    for (int i = 0; i < 3; ++i) {
+        perpi_workers* w = NULL;
+        collected c = {.in_order = true};
+        REQUIRE_OK(perpi_workers_create(context, jobs[i], 8, 8, square, &offset, &w));
+        REQUIRE_OK(perpi_workers_map(
+            w, &(perpi_map){.count = 100, .fill = fill, .take = take, .user = &c}));
+        perpi_workers_destroy(w);
+        CHECK(c.in_order && c.next == 100);
+        sum[i] = c.sum;
+    }
+    CHECK(sum[0] == sum[1] && sum[0] == sum[2]);
+    perp_context_destroy(context);
+}
