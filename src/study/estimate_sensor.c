@@ -239,7 +239,9 @@ static void start_of_channel(const perpi_predictor* p, const perpi_channel* c, c
                      : c->kind == PERPI_CHANNEL_ANGULAR_VELOCITY ? 1
                                                                  : 2;
     double x[PERPI_CHANNEL_COLUMNS] = {0};
+    const perp_model* model = perp_scene_model(p->study->scene);
     if (c->body < 0 || (c->kind == PERPI_CHANNEL_QUANTITY && c->start_coordinate < 0) ||
+        model->body[c->body].joints > 0 || /* a noisy pose would part them */
         mine != pass || !unscaled(c, row, parameter, x)) {
         return;
     }

@@ -23,6 +23,8 @@
 #define PIVOT 1e-13
 /* Values that are tried of a parameter without influence. */
 #define PLATEAU_POINTS 8
+/* Residuals larger than the noise explains, by so many standard deviations of their sum of squares, widen intervals. */
+#define EXCESS 5.0
 /* Estimated noise: rounds, and the relative change that ends them. */
 #define NOISE_ROUNDS 30
 #define NOISE_CHANGE 1e-3
@@ -620,7 +622,21 @@ static perp_status fill_answer(shooting* s)
             slopes += slope;
         }
     }
-    if (s->e->loss != PERPI_LOSS_SQUARES) {
+    const double excess = a->degrees > 0.0 ? squares / a->degrees : 1.0;
+    if (s->e->loss == PERPI_LOSS_SQUARES && a->degrees > 0.0 &&
+        excess > 1.0 + EXCESS * sqrt(2.0 / a->degrees)) {
+        for (int32_t k = 0; k < ev->count; ++k) {
+            for (int32_t i = 0; i < s->N * s->N; ++i) {
+                ev->part[k].H[i] /= excess;
+            }
+        }
+        if (a->message[0] == '\0') {
+            (void)snprintf(a->message, sizeof a->message,
+                           "residuals are %.3g times the noise: the intervals are that much wider; "
+                           "the scene, the noise or some of the data are not as they should be",
+                           sqrt(excess));
+        }
+    } else if (s->e->loss != PERPI_LOSS_SQUARES) {
         const double mean = slopes / values;
         const double variance = squares / (a->degrees > 1.0 ? a->degrees : 1.0) / (mean * mean);
         for (int32_t k = 0; k < ev->count; ++k) {
