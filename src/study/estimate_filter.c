@@ -278,6 +278,14 @@ static void describe_end(const perpi_filter_run* f, double factor)
         (void)snprintf(a->message + at, sizeof a->message - at,
                        ": too few to trust the estimate; more particles, or more noise");
     }
+    for (int32_t i = 0; f->dynamic && i < f->parameters; ++i) {
+        const size_t end = strlen(a->message);
+        if (!(f->walk[i] > 0.0)) {
+            (void)snprintf(a->message + end, sizeof a->message - end,
+                           "; '%s' has no noise of its own: its interval is an approximation",
+                           f->e->parameter[i].info.name);
+        }
+    }
 }
 
 static perp_status finish(perpi_filter_run* f)
