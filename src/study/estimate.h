@@ -125,6 +125,8 @@ typedef struct perpi_estimate {
     int32_t start_count;
     bool start_from_scene; /* else from the first row, where it is observed */
     int32_t start_rows; /* rows from which unobserved velocities of the start are taken; 0: none */
+    bool
+        start_flight; /* the start is fitted to those of these rows that are before the first contact */
     perpi_inertia* inertia;
     int32_t inertia_count;
     perpi_estimate_method method;

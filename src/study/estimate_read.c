@@ -231,7 +231,7 @@ static perp_status read_stop(perpi_reader* r, perp_study* s)
 static perp_status read_start(perpi_reader* r, perp_study* s)
 {
     static const char* const words[] = {"data", "scene", NULL};
-    static const char* const keys[] = {"from", "rows", NULL};
+    static const char* const keys[] = {"from", "rows", "flight", NULL};
     perpi_estimate* e = s->estimate;
     const json_t* start = json_object_get(s->root, "start");
     int from = 0;
@@ -241,6 +241,11 @@ static perp_status read_start(perpi_reader* r, perp_study* s)
         PERPI_TRY(perpi_read_object(r, start, keys));
         PERPI_TRY(perpi_study_word(r, start, "from", words, &from));
         PERPI_TRY(perpi_study_whole(r, start, "rows", 2, 1000, &rows));
+        PERPI_TRY(perpi_read_bool(r, start, "flight", &e->start_flight));
+        if (e->start_flight && (rows < 3 || from == 1)) {
+            return perpi_reader_fail_key(r, "flight", PERP_ERROR_INPUT,
+                                         "needs /start/rows, at least 3, and a start from data");
+        }
         perpi_reader_leave(r, mark);
     } else {
         PERPI_TRY(perpi_study_word(r, s->root, "start", words, &from));

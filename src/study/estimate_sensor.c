@@ -6,6 +6,9 @@
 #include "model/model.h"
 #include "study/estimate_predict.h"
 
+/* Rows whose mean rates are the first guess of a start that is fitted to a flight. */
+#define FLIGHT_GUESS 4
+
 static double number_of(const perpi_sensor_number* n, const double* parameter)
 {
     return n->parameter >= 0 ? parameter[n->parameter] : n->value;
@@ -28,6 +31,11 @@ static void put_quat(quat q, double* x)
     x[1] = q.x;
     x[2] = q.y;
     x[3] = q.z;
+}
+
+double perpi_predictor_sensor_scale(const perpi_channel* c, const double* parameter)
+{
+    return c->has_sensor ? number_of(&c->scale, parameter) : 1.0;
 }
 
 /* To (-pi, pi]. */
@@ -278,7 +286,9 @@ static void rates_of_rows(const perpi_predictor* p, const perpi_trajectory* t, i
                           const double* parameter, perp_body_state* state, perp_body_state* later)
 {
     const perpi_estimate* e = p->e;
-    const int32_t last = row + e->start_rows - 1 < t->rows ? row + e->start_rows - 1 : t->rows - 1;
+    const int32_t rows =
+        e->start_flight && e->start_rows > FLIGHT_GUESS ? FLIGHT_GUESS : e->start_rows;
+    const int32_t last = row + rows - 1 < t->rows ? row + rows - 1 : t->rows - 1;
     if (last <= row) {
         return;
     }
@@ -334,6 +344,9 @@ perp_status perpi_predictor_nominal(perpi_predictor* p, const perpi_trajectory* 
         start_of_row(p, t->value + (size_t)row * (size_t)p->e->columns, parameter, state);
         if (p->e->start_rows > 1) {
             rates_of_rows(p, t, row, parameter, state, p->state);
+        }
+        if (p->e->start_flight) {
+            return perpi_predictor_flight(p, t, row, parameter, state);
         }
     }
     return PERP_OK;
