@@ -40,7 +40,7 @@ typedef struct routine {
 typedef struct pair_record {
     perpi_broad_pair pair;
     const perpi_candidate_rule* rule;
-    double reach, patch, turn;
+    double reach, patch, turn, turn_most;
     int32_t owner, spins;
     vec3 spin[PERPI_SPINS];
     bool sided, always; /* the side of the pair is known; side_always */
@@ -74,6 +74,7 @@ struct perpi_collider {
     size_t exception_count;
     const perpi_turn* turn; /* per body, or NULL */
     int32_t spins;
+    const double* turn_most;          /* per body, or NULL */
     const perpi_candidate_side* side; /* of pairs, or NULL */
     size_t side_count;
     bool side_always;
@@ -82,6 +83,7 @@ struct perpi_collider {
     size_t still_count;      /* a power of two, or 0 */
     bool polyhedra;          /* the model has some */
     bool leaves;             /* and one with many faces */
+    bool many_vertices;      /* and one with many vertices */
     uint32_t pass;
     /* the last call */
     pair_record *record, *last;
@@ -104,6 +106,8 @@ static void find_routines(perpi_collider* c)
     for (size_t i = 0; i < c->model->shape_count; ++i) {
         const perpi_polyhedron* p = c->model->shape[i].polyhedron;
         c->leaves = c->leaves || (p != NULL && p->face_count > MANY_FACES);
+        c->many_vertices =
+            c->many_vertices || (p != NULL && p->vertex_count >= PERPI_MANY_VERTICES);
     }
     c->polyhedra = present[PERP_SHAPE_BOX] || present[PERP_SHAPE_POLYHEDRON];
     for (int a = 0; a < PERP_SHAPE_TYPE_COUNT; ++a) {
@@ -222,12 +226,22 @@ void perpi_collider_set_turn(perpi_collider* collider, const perpi_turn* turn, i
     collider->spins = count;
 }
 
+void perpi_collider_set_turn_most(perpi_collider* collider, const double* most)
+{
+    collider->turn_most = most;
+}
+
 void perpi_collider_set_sides(perpi_collider* collider, const perpi_candidate_side* side,
                               size_t count, bool always)
 {
     collider->side = side;
     collider->side_count = side != NULL ? count : 0;
     collider->side_always = always;
+}
+
+bool perpi_collider_has_many_vertices(const perpi_collider* collider)
+{
+    return collider->many_vertices;
 }
 
 double perpi_collider_deepest(const perpi_collider* collider)
@@ -491,6 +505,14 @@ static routine routine_of(const perpi_collider* c, const perpi_broad_pair* pair,
     return rule != NULL && !rule->overlap_only ? c->grouped[a][b] : c->plain[a][b];
 }
 
+/* Bound of the rotation of a pair. A soft layer gives way: the gaps of several points matter at once. */
+static double turn_most_of(const perpi_collider* c, const perpi_broad_pair* pair)
+{
+    return c->turn_most == NULL || perpi_model_layer(c->model, pair->body_a, pair->body_b).soft
+               ? INFINITY
+               : c->turn_most[pair->body_a] + c->turn_most[pair->body_b];
+}
+
 /* What the candidates of the pair depend on; also the rotations in the list. */
 static void describe_pair(const perpi_collider* c, const perpi_broad_pair* pair,
                           const double* margin, bool flipped, perpi_candidate_list* list,
@@ -501,6 +523,7 @@ static void describe_pair(const perpi_collider* c, const perpi_broad_pair* pair,
                        .reach = margin[pair->body_a] + margin[pair->body_b],
                        .patch = patch_of(c, pair),
                        .turn = INFINITY,
+                       .turn_most = turn_most_of(c, pair),
                        .always = c->side_always,
                        .still = r->still};
     r->owner = c->model->body[pair->body_a].layer.patch == r->patch ? pair->body_a : pair->body_b;
@@ -539,6 +562,7 @@ static perp_status narrow_phase(const perpi_collider* c, const pair_record* r, c
     list->flipped = flipped;
     list->still = list->rule != NULL ? r->still : NULL;
     list->turn = r->turn;
+    list->turn_most = r->turn_most;
     const size_t first = list->count;
     const int32_t one = flipped ? pair->shape_b : pair->shape_a;
     const int32_t two = flipped ? pair->shape_a : pair->shape_b;
@@ -619,8 +643,9 @@ static bool same_vector(vec3 a, vec3 b)
 static bool same_description(const pair_record* a, const pair_record* b)
 {
     bool same = a->rule == b->rule && a->reach == b->reach && a->patch == b->patch &&
-                a->owner == b->owner && a->turn == b->turn && a->spins == b->spins &&
-                a->sided == b->sided && a->always == b->always && same_vector(a->side, b->side);
+                a->owner == b->owner && a->turn == b->turn && a->turn_most == b->turn_most &&
+                a->spins == b->spins && a->sided == b->sided && a->always == b->always &&
+                same_vector(a->side, b->side);
     for (int32_t i = 0; same && i < a->spins; ++i) {
         same = same_vector(a->spin[i], b->spin[i]);
     }

@@ -74,6 +74,9 @@ static inline bool perpi_key_same_shapes(uint64_t key, uint64_t other)
 
 enum { PERPI_SPINS = 6 };
 
+/* Vertices of a polyhedron from which on those that cannot touch first are left out. */
+enum { PERPI_MANY_VERTICES = 25 };
+
 /* The output of a pair routine. */
 typedef struct perpi_candidate_list {
     perp_context* context;
@@ -87,6 +90,9 @@ typedef struct perpi_candidate_list {
     vec3 spin[PERPI_SPINS];
     int32_t spins;
     double turn;
+    /* bound of any rotation of the second shape against the first over the step; features of which the
+     * gap then follows from those of others may be left out. INFINITY: none may */
+    double turn_most;
     int32_t group; /* of the next candidate; set by the pair routine */
     bool secondary;
     /* the known side of the pair: features whose normal (from the first to the second) faces away
@@ -161,6 +167,9 @@ typedef struct perpi_turn {
 /* One per body, each with `count` spins, read during perpi_collide. NULL (the default): any
  * rotation that the margin allows. */
 void perpi_collider_set_turn(perpi_collider* collider, const perpi_turn* turn, int32_t count);
+/* A bound of the rotation of each body over the step, read during perpi_collide: the caller promises to
+ * repeat the search with larger ones if a body rotates further. NULL (the default): none. */
+void perpi_collider_set_turn_most(perpi_collider* collider, const double* most);
 
 /* pose: one per body (centre of mass, world). margin: one per body; a pair's margin is the sum.
  * Pairs that may not collide (model) and pairs without a dynamic body are skipped. *candidate stays
@@ -171,6 +180,9 @@ PERP_NODISCARD perp_status perpi_collide(perpi_collider* collider, const perpi_p
 
 /* Whether the two bodies (a < b) can collide at all. */
 bool perpi_collider_allows(perpi_collider* collider, int32_t a, int32_t b);
+
+/* Whether a polyhedron has more vertices than the bound of the rotation pays for. */
+bool perpi_collider_has_many_vertices(const perpi_collider* collider);
 
 /* The deepest overlap of two polyhedra in the last call, 0 if none overlap. */
 double perpi_collider_deepest(const perpi_collider* collider);

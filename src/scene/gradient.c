@@ -11,6 +11,7 @@
 
 #include "base/context.h"
 #include "scene/gradient.h"
+#include "scene/gradient_parameter.h"
 #include "scene/pointer.h"
 #include "scene/sensitivity.h"
 #include "scene/variant.h"
@@ -80,7 +81,6 @@ static perp_status scene_at(perp_context* context, const perp_scene* scene, cons
 
 /* The measure with the parameters at their other values, if it has any. */
 typedef struct varied {
-    double* start;
     perpi_expr* expr[MODELS];
 } varied;
 
@@ -89,7 +89,6 @@ static void free_varied(perp_context* context, varied* x)
     for (int k = 0; k < MODELS; ++k) {
         perpi_expr_destroy(context, x->expr[k]);
     }
-    perpi_free(context, x->start);
 }
 
 /* The measure's expression with other values of the parameters. The quantities of its slots must be those of the
@@ -161,135 +160,6 @@ static perp_status compile_varied(perp_context* context, const perp_sim* sim,
     return status;
 }
 
-/* Where a number of the start stands in the state; -1: it is none. */
-static int32_t start_place(const perp_model* model, const perpi_field* f)
-{
-    const perpi_linear_size at = perpi_linear_size_of(model);
-    const bool planar = model->dimension == 2;
-    const int32_t n = perpi_v_stride(model), first = n * f->index;
-    switch (f->kind) {
-    case PERPI_FIELD_START_POSITION: return planar && f->part == 2 ? -1 : at.q + first + f->part;
-    case PERPI_FIELD_START_ROTATION:
-        return planar ? (f->part == 2 ? at.q + first + 2 : -1) : at.q + first + 3 + f->part;
-    case PERPI_FIELD_START_VELOCITY:
-        if (planar) {
-            return f->part < 2 ? at.v + first + f->part : f->part == 5 ? at.v + first + 2 : -1;
-        }
-        return at.v + first + f->part;
-    default: return -1;
-    }
-}
-
-static bool is_start(const perpi_field* f)
-{
-    return f->kind == PERPI_FIELD_START_POSITION || f->kind == PERPI_FIELD_START_ROTATION ||
-           f->kind == PERPI_FIELD_START_VELOCITY;
-}
-
-static bool is_geometry(const perpi_field* f)
-{
-    return f->kind == PERPI_FIELD_BODY_OFFSET ||
-           (f->kind >= PERPI_FIELD_SHAPE_SIZE && f->kind <= PERPI_FIELD_SHAPE_VERTEX);
-}
-
-/* Whether a number needs no variation of the whole step: linear_step.h. */
-static bool is_light(const perp_model* model, const perpi_parameter_sensitivity* p,
-                     const perpi_field* f, perpi_light_number* out)
-{
-    *out = (perpi_light_number){.index = f->index, .part = f->part};
-    switch (f->kind) {
-    case PERPI_FIELD_BODY_MASS: out->kind = PERPI_LIGHT_MASS; return true;
-    case PERPI_FIELD_BODY_GRAVITY: out->kind = PERPI_LIGHT_GRAVITY; return true;
-    case PERPI_FIELD_BODY_DRAG: out->kind = PERPI_LIGHT_DRAG; return true;
-    case PERPI_FIELD_BODY_FRICTION: out->kind = PERPI_LIGHT_FRICTION_BODY; return true;
-    case PERPI_FIELD_SHAPE_FRICTION: out->kind = PERPI_LIGHT_FRICTION_SHAPE; return true;
-    case PERPI_FIELD_PAIR_FRICTION: out->kind = PERPI_LIGHT_FRICTION_PAIR; return true;
-    case PERPI_FIELD_BODY_INERTIA: {
-        bool round = true;
-        for (int k = 0; k < VARIED; ++k) {
-            round = round && (model->dimension == 2 || model->body[f->index].particle ||
-                              perpi_inertia_round(&p->model[k]->body[f->index]));
-        }
-        out->kind = PERPI_LIGHT_INERTIA;
-        return round && (model->dimension == 2 || perpi_inertia_round(&model->body[f->index]));
-    }
-    default: return false;
-    }
-}
-
-typedef struct light_list {
-    perpi_light_number* item;
-    int32_t count;
-    size_t capacity;
-} light_list;
-
-/* Sorts the numbers that a parameter changes: of the start, light ones, others. */
-static perp_status sort_fields(perp_context* context, const perp_model* model,
-                               const perpi_sensitivity* s, int32_t index, bool adaptive,
-                               light_list* light, perpi_gradient_parameter* out)
-{
-    const perpi_parameter_sensitivity* p = perpi_sensitivity_of(s, index);
-    const perpi_field* field = perpi_sensitivity_fields(s);
-    bool all_light = !adaptive;
-    perpi_light_number number;
-    for (int32_t i = 0; i < p->count; ++i) {
-        const perpi_field* f = &field[p->item[i].field];
-        out->geometry = out->geometry || is_geometry(f);
-        if (!is_start(f) && f->kind != PERPI_FIELD_GRAVITY) {
-            out->steps = true;
-            all_light = all_light && is_light(model, p, f, &number);
-        }
-    }
-    if (!out->steps || !all_light) {
-        return PERP_OK;
-    }
-    out->steps = false;
-    perp_status status = PERP_OK;
-    for (int32_t i = 0; status == PERP_OK && i < p->count; ++i) {
-        const perpi_field* f = &field[p->item[i].field];
-        if (is_start(f) || !is_light(model, p, f, &number)) {
-            continue;
-        }
-        /* of the nine entries of a round inertia one counts */
-        if (number.kind == PERPI_LIGHT_INERTIA && f->part != (model->dimension == 2 ? 8 : 0)) {
-            continue;
-        }
-        status = perpi_grow(context, &light->item, &light->capacity, (size_t)light->count + 1,
-                            sizeof *light->item);
-        if (status == PERP_OK) {
-            number.parameter = index;
-            number.value = p->item[i].value;
-            light->item[light->count++] = number;
-        }
-    }
-    return status;
-}
-
-static perp_status make_parameter(perp_context* context, const perp_model* model,
-                                  const perpi_sensitivity* s, int32_t index, bool adaptive,
-                                  light_list* light, varied* x, perpi_gradient_parameter* out)
-{
-    const perpi_linear_size at = perpi_linear_size_of(model);
-    const perpi_parameter_sensitivity* p = perpi_sensitivity_of(s, index);
-    const perpi_field* field = perpi_sensitivity_fields(s);
-    perp_status status = perpi_alloc(context, (size_t)at.total, sizeof *x->start, &x->start);
-    if (status != PERP_OK) {
-        return status;
-    }
-    *out = (perpi_gradient_parameter){.start = x->start};
-    for (int32_t i = 0; i < p->count; ++i) {
-        const int32_t place = start_place(model, &field[p->item[i].field]);
-        if (place >= 0) {
-            x->start[place] += p->item[i].value;
-        }
-    }
-    for (int k = 0; k < MODELS; ++k) {
-        out->model[k] = k < VARIED ? p->model[k] : model;
-        out->weight[k] = k < VARIED ? p->weight[k] : p->weight_here;
-    }
-    return sort_fields(context, model, s, index, adaptive, light, out);
-}
-
 /* ---- the gradient --------------------------------------------------------------------------------*/
 
 void perp_gradient_destroy(perp_gradient* g)
@@ -331,32 +201,32 @@ static void spread_start(const perp_model* model, perp_gradient* g)
 
 /* What a run needs of the parameters. */
 typedef struct prepared {
-    perpi_sensitivity* sensitivity;
     varied* varied;
-    perpi_gradient_parameter* parameter;
-    light_list light;
+    perpi_gradient_parameters of;
 } prepared;
 
 static perp_status prepare_parameters(perp_context* context, const perp_scene* scene, perp_sim* sim,
                                       const perp_gradient_def* def, int32_t measure, prepared* x)
 {
     const size_t count = (size_t)def->parameter_count;
-    const bool light = def->mode == PERP_GRADIENT_ADJOINT && !perpi_sim_adaptive(sim);
+    /* of the adjoint of impacts they have no multipliers */
+    const perpi_light_use use = perpi_sim_adaptive(sim)              ? PERPI_LIGHT_NONE
+                                : def->mode == PERP_GRADIENT_FORWARD ? PERPI_LIGHT_FORWARD
+                                : perpi_sim_bounces(sim)             ? PERPI_LIGHT_NONE
+                                                                     : PERPI_LIGHT_BACKWARDS;
     bool explicit = false;
     perp_status status = perpi_alloc(context, count + 1, sizeof *x->varied, &x->varied);
     if (status == PERP_OK) {
-        status = perpi_alloc(context, count + 1, sizeof *x->parameter, &x->parameter);
+        status = perpi_gradient_parameters_fill(context, perp_scene_model(scene), use, &x->of);
     }
     if (status == PERP_OK) {
         status = uses_parameters(context, sim, scene, measure, &explicit);
     }
     for (int32_t i = 0; status == PERP_OK && i < def->parameter_count; ++i) {
-        status = make_parameter(context, perp_scene_model(scene), x->sensitivity, i, !light,
-                                &x->light, &x->varied[i], &x->parameter[i]);
-        if (status == PERP_OK && explicit) {
+        if (explicit) {
             status = compile_varied(context, sim, scene, measure,
-                                    perpi_sensitivity_of(x->sensitivity, i), &x->varied[i]);
-            memcpy(x->parameter[i].expr, x->varied[i].expr, sizeof x->parameter[i].expr);
+                                    perpi_sensitivity_of(x->of.sensitivity, i), &x->varied[i]);
+            memcpy(x->of.parameter[i].expr, x->varied[i].expr, sizeof x->of.parameter[i].expr);
         }
     }
     return status;
@@ -376,14 +246,14 @@ static perp_status run_gradient(perp_context* context, const perp_scene* scene, 
     }
     if (status == PERP_OK) {
         const perpi_gradient_input in = {.measure = measure,
-                                         .parameter = x->parameter,
+                                         .parameter = x->of.parameter,
                                          .parameter_count = def->parameter_count,
                                          .mode = def->mode,
                                          .checkpoints =
                                              def->checkpoints && def->mode == PERP_GRADIENT_ADJOINT,
                                          .threshold = def->threshold,
-                                         .light = x->light.item,
-                                         .light_count = x->light.count,
+                                         .light = x->of.light,
+                                         .light_count = x->of.light_count,
                                          .direction = direction};
         status = only_try ? perpi_gradient_check_parameters(sim, &in)
                           : perpi_gradient_run(sim, &in, &g->value, g->of, g->start, &g->flags);
@@ -395,8 +265,6 @@ static perp_status run_gradient(perp_context* context, const perp_scene* scene, 
         free_varied(context, &x->varied[i]);
     }
     perpi_free(context, x->varied);
-    perpi_free(context, x->parameter);
-    perpi_free(context, x->light.item);
     return status;
 }
 
@@ -420,7 +288,7 @@ static perp_status create_gradient(perp_context* context, perp_scene* scene,
     status = perpi_sensitivity_create(
         context, scene,
         &(perpi_sensitivity_def){.name = def->parameter, .count = def->parameter_count},
-        &x.sensitivity);
+        &x.of.sensitivity);
     const perp_model* model = perp_scene_model(scene);
     if (status == PERP_OK) {
         status = perpi_alloc(context, (size_t)def->parameter_count + 1, sizeof *g->of, &g->of);
@@ -439,7 +307,7 @@ static perp_status create_gradient(perp_context* context, perp_scene* scene,
         status = run_gradient(context, scene, sim, def, only_try, direction, &x, g);
     }
     perp_sim_destroy(sim);
-    perpi_sensitivity_destroy(x.sensitivity);
+    perpi_gradient_parameters_free(context, &x.of);
     if (status != PERP_OK) {
         perp_gradient_destroy(g);
         return status;

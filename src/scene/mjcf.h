@@ -5,7 +5,7 @@
  *            named once and not used; what has no counterpart is refused with file and line
  *
  * mjcf_file.c reads files, classes of defaults and attributes; mjcf_read.c the tree of bodies;
- * mjcf_mass.c inertia; mjcf_start.c the start; mjcf_scene.c writes the scene with mjcf_laws.c
+ * mjcf_mass.c and mjcf_mesh.c inertia; mjcf_start.c the start; mjcf_scene.c writes the scene with mjcf_laws.c
  * (actuators, tendons, equalities) and mjcf_pairs.c (which bodies collide, and their friction).
  */
 #ifndef PERPI_MJCF_H
@@ -38,6 +38,14 @@ typedef struct perpi_mjcf_class {
     int32_t parent;             /* -1: none */
 } perpi_mjcf_class;
 
+/* What of a mesh has mass; mjcf_mesh.c. */
+typedef enum perpi_mjcf_mesh_rule {
+    PERPI_MJCF_MESH_LEGACY,
+    PERPI_MJCF_MESH_EXACT,
+    PERPI_MJCF_MESH_CONVEX,
+    PERPI_MJCF_MESH_SHELL,
+} perpi_mjcf_mesh_rule;
+
 typedef struct perpi_mjcf_mesh {
     const char* name;
     const perpi_xml_node* node;
@@ -45,8 +53,7 @@ typedef struct perpi_mjcf_mesh {
     double scale[3];
     vec3 refpos;
     quat refquat;
-    bool
-        exact; /* inertia of the solid; else all tetrahedra from the centre count, also those inside out */
+    perpi_mjcf_mesh_rule rule;
     bool read;
     perpi_mesh_data data; /* as the shape has it; owned */
     perpi_mass mass;      /* at unit density */
@@ -74,6 +81,7 @@ typedef struct perpi_mjcf_geom {
     int32_t contype, conaffinity, condim, group, priority;
     double friction;
     double density, mass; /* mass: NaN: from density */
+    bool shell;           /* the surface has the mass; density is one of area */
     bool has_color;
     double color[3];
     bool tangible; /* it may meet another one */

@@ -9,7 +9,6 @@
 #include "model/mass.h"
 #include "scene/mjcf.h"
 #include "scene/reader.h"
-#include "shape/polyhedron.h"
 
 /* ---- masses ------------------------------------------------------------------------------------- */
 
@@ -71,158 +70,6 @@ double perpi_mjcf_about(const perpi_mass* mass, vec3 at, vec3 axis)
     return v3_dot(axis, m3_mul(I, axis));
 }
 
-/* ---- meshes ------------------------------------------------------------------------------------- */
-
-/* The centre of the surface, by area. */
-static vec3 surface_center(const perpi_mesh_data* mesh)
-{
-    vec3 sum = v3(0, 0, 0);
-    double area = 0.0;
-    for (size_t i = 0; i < mesh->triangle_count; ++i) {
-        vec3 p[3];
-        for (int k = 0; k < 3; ++k) {
-            p[k] = v3_from(mesh->vertex + 3 * (size_t)mesh->triangle[3 * i + (size_t)k]);
-        }
-        const double twice = v3_norm(v3_cross(v3_sub(p[1], p[0]), v3_sub(p[2], p[0])));
-        area += twice;
-        sum = v3_madd(sum, twice / 3.0, v3_add(p[0], v3_add(p[1], p[2])));
-    }
-    return area > 0.0 ? v3_scale(1.0 / area, sum) : v3_from(mesh->vertex);
-}
-
-/* Integrals over the tetrahedra from a point to the triangles; exact: with their signs, the solid inside. */
-static perpi_mass solid_mass(const perpi_mesh_data* mesh, vec3 o, bool exact)
-{
-    double volume = 0.0, S[3][3] = {{0}};
-    vec3 first = v3(0, 0, 0);
-    for (size_t i = 0; i < mesh->triangle_count; ++i) {
-        double p[3][3], sum[3];
-        for (int k = 0; k < 3; ++k) {
-            v3_to(v3_sub(v3_from(mesh->vertex + 3 * (size_t)mesh->triangle[3 * i + (size_t)k]), o),
-                  p[k]);
-        }
-        double d = v3_dot(v3_from(p[0]), v3_cross(v3_from(p[1]), v3_from(p[2])));
-        d = exact ? d : fabs(d);
-        for (int a = 0; a < 3; ++a) {
-            sum[a] = p[0][a] + p[1][a] + p[2][a];
-        }
-        volume += d / 6.0;
-        first = v3_madd(first, d / 24.0, v3_from(sum));
-        for (int a = 0; a < 3; ++a) {
-            for (int b = 0; b < 3; ++b) {
-                S[a][b] +=
-                    d / 120.0 *
-                    (sum[a] * sum[b] + p[0][a] * p[0][b] + p[1][a] * p[1][b] + p[2][a] * p[2][b]);
-            }
-        }
-    }
-    perpi_mass mass = {.mass = volume};
-    if (volume > 0.0) {
-        const vec3 c = v3_scale(1.0 / volume, first);
-        const double trace = S[0][0] + S[1][1] + S[2][2];
-        for (int a = 0; a < 3; ++a) {
-            for (int b = 0; b < 3; ++b) {
-                mass.inertia.m[a][b] = (a == b ? trace : 0.0) - S[a][b];
-            }
-        }
-        mass.inertia = plus(mass.inertia, point_inertia(-volume, c));
-        mass.center = v3_add(o, c);
-    }
-    return mass;
-}
-
-static perp_status make_hull(perpi_mjcf* m, perpi_mjcf_mesh* mesh)
-{
-    perpi_polyhedron* p = NULL;
-    const perp_status status = perpi_polyhedron_hull(m->context, mesh->data.vertex,
-                                                     (int32_t)mesh->data.vertex_count, &p, NULL);
-    if (status != PERP_OK) {
-        return status == PERP_ERROR_INPUT ? PERP_OK : status; /* flat, or too many vertices */
-    }
-    mesh->hull = json_array();
-    int failed = mesh->hull == NULL;
-    for (int32_t i = 0; i < p->vertex_count && failed == 0; ++i) {
-        const vec3 v = p->vertex[i];
-        failed = json_array_append_new(mesh->hull, json_pack("[f, f, f]", v.x, v.y, v.z));
-    }
-    if (!(mesh->mass.mass > 0.0)) { /* open, or inside out */
-        mesh->mass = p->mass;
-    }
-    perpi_polyhedron_free(m->context, p);
-    return failed == 0 ? PERP_OK : perpi_mjcf_memory(m);
-}
-
-/* Vertices and faces in attributes; without faces the hull. */
-static perp_status read_inline(perpi_mjcf* m, perpi_mjcf_mesh* mesh)
-{
-    const perpi_mjcf_element e = {.node = mesh->node, .kind = "mesh", .level = -1};
-    double *x = NULL, *f = NULL;
-    const size_t most = 3 * 20000;
-    int points = 0, corners = 0;
-    PERPI_TRY(perpi_arena_take(m->arena, most, sizeof *x, &x));
-    PERPI_TRY(perpi_arena_take(m->arena, most, sizeof *f, &f));
-    PERPI_TRY(perpi_mjcf_numbers(m, &e, "vertex", 12, (int)most, x, &points));
-    PERPI_TRY(perpi_mjcf_numbers(m, &e, "face", 3, (int)most, f, &corners));
-    if (points % 3 != 0 || corners % 3 != 0) {
-        return perpi_mjcf_fail(m, mesh->node, "<mesh> %s: must be triples",
-                               points % 3 != 0 ? "vertex" : "face");
-    }
-    PERPI_TRY(perpi_alloc(m->context, (size_t)points, sizeof(double), &mesh->data.vertex));
-    memcpy(mesh->data.vertex, x, (size_t)points * sizeof *x);
-    mesh->data.vertex_count = (size_t)points / 3;
-    if (corners == 0) {
-        return PERP_OK;
-    }
-    PERPI_TRY(perpi_alloc(m->context, (size_t)corners, sizeof(int32_t), &mesh->data.triangle));
-    for (int i = 0; i < corners; ++i) {
-        if (!(f[i] >= 0.0 && f[i] < points / 3) || f[i] != floor(f[i])) {
-            return perpi_mjcf_fail(m, mesh->node, "<mesh> face: there is no vertex %g", f[i]);
-        }
-        mesh->data.triangle[i] = (int32_t)f[i];
-    }
-    mesh->data.triangle_count = (size_t)corners / 3;
-    return PERP_OK;
-}
-
-perp_status perpi_mjcf_load_mesh(perpi_mjcf* m, perpi_mjcf_mesh* mesh)
-{
-    if (mesh->read) {
-        return PERP_OK;
-    }
-    if (mesh->file == NULL) {
-        PERPI_TRY(read_inline(m, mesh));
-    } else {
-        const perp_status status = perpi_mesh_read(m->context, mesh->file, &mesh->data);
-        if (status != PERP_OK) {
-            char message[900];
-            snprintf(message, sizeof message, "%s", perp_context_error(m->context));
-            return status == PERP_ERROR_INPUT
-                       ? perpi_mjcf_fail(m, mesh->node, "<mesh> file: %s", message)
-                       : status;
-        }
-    }
-    mesh->read = true;
-    const quat back = q4_conj(mesh->refquat);
-    const bool moved = v3_norm(mesh->refpos) > 0.0 || fabs(mesh->refquat.w) < 1.0;
-    for (size_t i = 0; moved && i < mesh->data.vertex_count; ++i) {
-        double* x = mesh->data.vertex + 3 * i;
-        v3_to(q4_rotate(back, v3_sub(v3_from(x), mesh->refpos)), x);
-    }
-    perpi_mesh_scale(&mesh->data, mesh->scale);
-    if (mesh->data.triangle_count > 0) {
-        const perpi_mass first = solid_mass(&mesh->data, surface_center(&mesh->data), mesh->exact);
-        mesh->mass = first;
-        if (!mesh->exact) { /* about the centre that came out, which stays */
-            mesh->mass = solid_mass(&mesh->data, first.center, false);
-            const mat3 shift =
-                point_inertia(mesh->mass.mass, v3_sub(mesh->mass.center, first.center));
-            mesh->mass.inertia = plus(mesh->mass.inertia, shift);
-            mesh->mass.center = first.center;
-        }
-    }
-    return make_hull(m, mesh);
-}
-
 /* ---- bodies ------------------------------------------------------------------------------------- */
 
 perp_shape_def perpi_mjcf_shape_def(const perpi_mjcf_geom* geom)
@@ -241,6 +88,37 @@ perp_shape_def perpi_mjcf_shape_def(const perpi_mjcf_geom* geom)
     return def;
 }
 
+/* The surface of a geom with unit density of area, from second moments xx, yy, zz about its centre. */
+static perpi_mass shell_mass(const perpi_mjcf_geom* geom)
+{
+    const double pi = 3.14159265358979323846, r = geom->size[0], h = 2.0 * geom->size[1];
+    const double* s = geom->size;
+    double area = 0.0, S[3] = {0};
+    if (geom->type == PERPI_MJCF_BOX) {
+        for (int i = 0; i < 3; ++i) { /* the two faces across axis i */
+            const int j = (i + 1) % 3, k = (i + 2) % 3;
+            const double faces = 8.0 * s[j] * s[k];
+            area += faces;
+            S[i] += faces * s[i] * s[i];
+            S[j] += faces * s[j] * s[j] / 3.0;
+            S[k] += faces * s[k] * s[k] / 3.0;
+        }
+    } else { /* a tube (none for a sphere), and two discs or two half spheres on it */
+        const bool discs = geom->type == PERPI_MJCF_CYLINDER;
+        const double l = geom->type == PERPI_MJCF_SPHERE ? 0.0 : h;
+        const double tube = 2.0 * pi * r * l, ends = (discs ? 2.0 : 4.0) * pi * r * r;
+        area = tube + ends;
+        S[0] = S[1] = tube * r * r / 2.0 + ends * r * r / (discs ? 4.0 : 3.0);
+        S[2] = tube * l * l / 12.0 + ends * l * l / 4.0;
+        S[2] += discs ? 0.0 : ends * (l * r / 2.0 + r * r / 3.0);
+    }
+    perpi_mass mass = {.mass = area};
+    for (int i = 0; i < 3; ++i) {
+        mass.inertia.m[i][i] = S[(i + 1) % 3] + S[(i + 2) % 3];
+    }
+    return mass;
+}
+
 static perp_status geom_mass(perpi_mjcf* m, const perpi_mjcf_geom* geom, perpi_mass* mass)
 {
     *mass = (perpi_mass){0};
@@ -252,6 +130,8 @@ static perp_status geom_mass(perpi_mjcf* m, const perpi_mjcf_geom* geom, perpi_m
         perpi_mjcf_mesh* mesh = &m->mesh[geom->mesh];
         PERPI_TRY(perpi_mjcf_load_mesh(m, mesh));
         *mass = mesh->mass;
+    } else if (geom->shell) {
+        *mass = shell_mass(geom);
     } else {
         const perp_shape_def def = perpi_mjcf_shape_def(geom);
         perpi_shape shape = {0};

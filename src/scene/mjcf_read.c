@@ -166,6 +166,27 @@ static perp_status mesh_path(perpi_mjcf* m, const perpi_xml_node* node, const ch
     return status;
 }
 
+static perp_status read_mesh_rule(const perpi_mjcf* m, const perpi_mjcf_element* e,
+                                  perpi_mjcf_mesh_rule* rule)
+{
+    static const char* const names[] = {"legacy", "exact", "convex", "shell"};
+    const char* text = perpi_mjcf_get(m, e, "inertia");
+    *rule = m->exact_meshes ? PERPI_MJCF_MESH_EXACT : PERPI_MJCF_MESH_LEGACY;
+    for (int i = 0; text != NULL; ++i) {
+        if (i == 4) {
+            return perpi_mjcf_fail(m, e->node,
+                                   "<mesh> inertia: must be legacy, exact, convex or shell, "
+                                   "got '%.40s'",
+                                   text);
+        }
+        if (strcmp(text, names[i]) == 0) {
+            *rule = (perpi_mjcf_mesh_rule)i;
+            break;
+        }
+    }
+    return PERP_OK;
+}
+
 static perp_status read_mesh(perpi_mjcf* m, const perpi_xml_node* node)
 {
     static const char* const read[] = {"name",    "class",  "file", "scale",   "refpos",
@@ -178,14 +199,7 @@ static perp_status read_mesh(perpi_mjcf* m, const perpi_xml_node* node)
     PERPI_TRY(perpi_mjcf_append(m, &m->mesh, &m->meshes, sizeof *m->mesh));
     perpi_mjcf_mesh* mesh = &m->mesh[m->meshes.count - 1];
     mesh->node = node;
-    mesh->exact = m->exact_meshes;
-    const char* inertia = perpi_mjcf_get(m, &e, "inertia");
-    if (inertia != NULL && strcmp(inertia, "legacy") != 0) {
-        mesh->exact = true;
-        if (strcmp(inertia, "shell") == 0) {
-            return perpi_mjcf_fail(m, node, "<mesh> inertia: shell is not supported");
-        }
-    }
+    PERPI_TRY(read_mesh_rule(m, &e, &mesh->rule));
     mesh->scale[0] = mesh->scale[1] = mesh->scale[2] = 1.0;
     double refpos[3] = {0}, refquat[4] = {1, 0, 0, 0};
     PERPI_TRY(perpi_mjcf_numbers(m, &e, "scale", 3, 3, mesh->scale, NULL));
@@ -389,10 +403,14 @@ static perp_status read_geom(perpi_mjcf* m, const perpi_xml_node* node, int32_t 
     geom->mass = NAN;
     int shell = 0;
     PERPI_TRY(perpi_mjcf_flag(m, &e, "shellinertia", false, &shell));
-    if (shell != 0) {
-        return perpi_mjcf_fail(m, node, "<geom>: shellinertia is not supported");
-    }
+    geom->shell = shell != 0;
     PERPI_TRY(read_type(m, &e, &geom->type));
+    if (geom->shell && (geom->type == PERPI_MJCF_ELLIPSOID || geom->type == PERPI_MJCF_MESH)) {
+        return perpi_mjcf_fail(m, node, "<geom> shellinertia: not for %s",
+                               geom->type == PERPI_MJCF_MESH
+                                   ? "a mesh: say inertia=\"shell\" in <mesh>"
+                                   : "an ellipsoid");
+    }
     PERPI_TRY(perpi_mjcf_pose(m, &e, &geom->pose));
     const char* mesh = perpi_mjcf_get(m, &e, "mesh");
     if (geom->type == PERPI_MJCF_MESH) {

@@ -283,6 +283,7 @@ static perp_status allocate_step(perp_sim* sim)
                   {&work->q_to, displaced ? q : 0},
                   {&work->v_to, displaced ? v : 0},
                   {&work->margin, n},
+                  {&work->turn_most, n},
                   {&work->extra, 6 * n},
                   {&work->effort, joints},
                   {&work->equilibrium.v_end, rests ? v : 0}};
@@ -545,6 +546,7 @@ static void free_step(perpi_step* x)
                            x->input,
                            x->pose,
                            x->margin,
+                           x->turn_most,
                            x->turn,
                            x->exception.item,
                            x->side.item,

@@ -1,5 +1,6 @@
 /* src/sim/fixed.c - fixed steps, and the impacts before them. */
 #include "sim/internal.h"
+#include "sim/tape.h"
 
 /* Bodies that are pressed together by friction, springs or motors do not rebound. These act
  * through the problem of the step, so a step without the impacting contacts gives their closing
@@ -20,7 +21,9 @@ static perp_status find_closing(perp_sim* sim, double h, const perpi_filter* pla
     }
     if (status == PERP_OK) {
         perpi_measure_closing(&sim->work, &sim->closing);
-    } else if (status != PERP_ERROR_SOLVE) { /* no solution: nothing known */
+        status = sim->without != NULL ? perpi_tape_push_trial(sim->without, sim) : PERP_OK;
+    }
+    if (status != PERP_OK && status != PERP_ERROR_SOLVE) { /* no solution: nothing known */
         return status;
     }
     return perpi_try_step(&sim->work, sim->stepper, &sim->state, h, plain, &sim->trial);

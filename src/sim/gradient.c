@@ -31,7 +31,7 @@ static perp_status refuse(const perp_sim* sim, const char* what)
     return perpi_fail(sim->context, PERP_ERROR_UNSUPPORTED, "gradient: %s", what);
 }
 
-perp_status perpi_gradient_check(perp_sim* sim, int32_t measure)
+perp_status perpi_gradient_check_sim(perp_sim* sim)
 {
     const perp_model* model = sim->model;
     if (strcmp(sim->stepper->name, "stewart-trinkle") != 0) {
@@ -39,10 +39,7 @@ perp_status perpi_gradient_check(perp_sim* sim, int32_t measure)
                           "gradient: the stepper '%s' has no derivative; use stewart-trinkle",
                           sim->stepper->name);
     }
-    if (model->bounces && !sim->adaptive) {
-        return refuse(sim, "restitution has a derivative with adaptive steps only");
-    }
-    if (sim->adaptive && model->impact_law == PERP_IMPACT_POISSON && model->bounces) {
+    if (model->impact_law == PERP_IMPACT_POISSON && model->bounces) {
         return refuse(sim, "Poisson's law of impact has no derivative; use Newton's");
     }
     if (sim->adaptive && model->joint_count > 0) {
@@ -86,6 +83,16 @@ perp_status perpi_gradient_check(perp_sim* sim, int32_t measure)
                               model->joint[i].name, perpi_joint_ops_of(model->joint[i].type)->name);
         }
     }
+    return PERP_OK;
+}
+
+perp_status perpi_gradient_check(perp_sim* sim, int32_t measure)
+{
+    const perp_model* model = sim->model;
+    const perp_status able = perpi_gradient_check_sim(sim);
+    if (able != PERP_OK) {
+        return able;
+    }
     const perp_measure_def* def = &sim->asked.measure[measure];
     if (def->over > 0.0 && sim->adaptive) {
         return refuse(sim, "measures over windows have a derivative with fixed steps only");
@@ -119,7 +126,7 @@ static perp_status allocate_light(perpi_gradient_work* g)
 {
     const perp_model* model = g->model;
     const size_t bodies = model->body_count;
-    if (g->in->light_count == 0) {
+    if (g->in->light_count == 0 || g->in->mode != PERP_GRADIENT_ADJOINT) {
         return PERP_OK;
     }
     const perp_status status =
@@ -157,14 +164,14 @@ static void add_light(perpi_gradient_work* g)
     }
 }
 
-static perp_status allocate_run(perpi_gradient_work* g)
+perp_status perpi_gradient_allocate(perpi_gradient_work* g)
 {
     const perp_sim* sim = g->sim;
     const size_t n = (size_t)g->size.total, q = (size_t)sim->work.q_size,
                  v = (size_t)sim->work.v_size;
     const size_t slots = (size_t)(g->slot_base + g->quantity_count) + 1;
     const size_t forward =
-        g->in->mode == PERP_GRADIENT_FORWARD ? ((size_t)g->in->parameter_count + 1) * n : 0;
+        g->in->mode == PERP_GRADIENT_FORWARD ? (2 * (size_t)g->in->parameter_count + 1) * n : 0;
     perp_status status =
         perpi_alloc(g->context, 3 * n + q + v + slots + forward, sizeof *g->room, &g->room);
     if (status == PERP_OK) {
@@ -175,7 +182,8 @@ static perp_status allocate_run(perpi_gradient_work* g)
         g->v = g->q + q;
         g->slot = g->v + v;
         g->forward = g->slot + slots;
-        status = perpi_alloc(g->context, g->model->joint_count + 1, sizeof *g->joint, &g->joint);
+        status =
+            perpi_alloc(g->context, 2 * g->model->joint_count + 1, sizeof *g->joint, &g->joint);
     }
     if (status == PERP_OK) {
         status = allocate_light(g);
@@ -183,9 +191,11 @@ static perp_status allocate_run(perpi_gradient_work* g)
     return status == PERP_OK ? perpi_linear_step_create(g->context, &g->linear) : status;
 }
 
-static void free_run(perpi_gradient_work* g)
+void perpi_gradient_free(perpi_gradient_work* g)
 {
+    g->sim->without = NULL;
     perpi_tape_free(&g->tape);
+    perpi_tape_free(&g->without);
     perpi_linear_step_destroy(g->linear);
     void* const owned[] = {g->before,    g->light_room, g->room,     g->time,
                            g->parameter, g->joint,      g->snapshot, g->snapshot_at};
@@ -327,7 +337,7 @@ static double weight_of(const perpi_gradient_work* g, int64_t k)
     }
 }
 
-static perpi_view view_of(const perpi_gradient_work* g, size_t frame)
+perpi_view perpi_gradient_view(const perpi_gradient_work* g, size_t frame)
 {
     const perpi_tape* t = &g->tape;
     return (perpi_view){.model = g->model,
@@ -351,7 +361,7 @@ static void read_slots(const perpi_gradient_work* g, const perpi_view* view)
 static double margin_at(const perpi_gradient_work* g, size_t frame, double t)
 {
     double margin = NAN;
-    const perpi_view view = view_of(g, frame);
+    const perpi_view view = perpi_gradient_view(g, frame);
     read_slots(g, &view);
     (void)perpi_expr_margin(g->expr, t, g->slot, &margin);
     return margin;
@@ -369,8 +379,8 @@ static double crossing_weight(const perpi_gradient_work* g, int64_t k, double be
 }
 
 /* Energies, momenta and coordinates of joints depend on the model itself, too. */
-static void add_quantity_by_parameters(perpi_gradient_work* g, const perpi_view* view,
-                                       const perp_quantity* quantity, double weight)
+void perpi_gradient_add_quantity(const perpi_gradient_work* g, const perpi_view* view,
+                                 const perp_quantity* quantity, double weight, double* gradient)
 {
     const bool depends =
         quantity->kind == PERP_QUANTITY_ENERGY || quantity->kind == PERP_QUANTITY_MOMENTUM ||
@@ -381,7 +391,7 @@ static void add_quantity_by_parameters(perpi_gradient_work* g, const perpi_view*
         for (int n = 0; p->model[0] != NULL && n < PERPI_GRADIENT_MODELS; ++n) {
             perpi_view x = *view;
             x.model = p->model[n];
-            g->gradient[i] += weight * p->weight[n] * perpi_quantity_at(&x, quantity);
+            gradient[i] += weight * p->weight[n] * perpi_quantity_at(&x, quantity);
         }
     }
 }
@@ -389,7 +399,7 @@ static void add_quantity_by_parameters(perpi_gradient_work* g, const perpi_view*
 /* y += weight d expression / d state; of the parameters, what the expression itself has of them. */
 static void add_sample(perpi_gradient_work* g, int64_t k, size_t frame, double weight, double* y)
 {
-    const perpi_view view = view_of(g, frame);
+    const perpi_view view = perpi_gradient_view(g, frame);
     const double t = g->time[k];
     const bool condition = g->kind == PERP_MEASURE_FIRST_TIME;
     read_slots(g, &view);
@@ -406,7 +416,7 @@ static void add_sample(perpi_gradient_work* g, int64_t k, size_t frame, double w
         }
         if (by != 0.0) {
             perpi_quantity_differentiate(&view, &g->quantity[i], weight * by, g->q, g->v, y);
-            add_quantity_by_parameters(g, &view, &g->quantity[i], weight * by);
+            perpi_gradient_add_quantity(g, &view, &g->quantity[i], weight * by, g->gradient);
         }
     }
     for (int32_t i = 0; i < g->in->parameter_count; ++i) {
@@ -439,7 +449,7 @@ void perpi_gradient_sample(perpi_gradient_work* g, int64_t k, size_t frame,
 /* The expression at a state. */
 static double expression_at(const perpi_gradient_work* g, int64_t k, size_t frame)
 {
-    const perpi_view view = view_of(g, frame);
+    const perpi_view view = perpi_gradient_view(g, frame);
     read_slots(g, &view);
     return perpi_expr_eval_names(g->expr, g->time[k], g->slot);
 }
@@ -461,7 +471,7 @@ double perpi_gradient_sample_time(perpi_gradient_work* g, int64_t k, const size_
         return k == g->crossing ? part : 1.0 - part;
     }
     if (weight != 0.0) {
-        const perpi_view view = view_of(g, frame[k]);
+        const perpi_view view = perpi_gradient_view(g, frame[k]);
         read_slots(g, &view);
         by = weight * perpi_expr_slot_derivative(g->expr, g->time[k], g->slot, -1);
     }
@@ -478,42 +488,110 @@ double perpi_gradient_sample_time(perpi_gradient_work* g, int64_t k, const size_
 
 /* ---- one step ------------------------------------------------------------------------------------*/
 
+/* The offset of the poses that an impact left in the memory of a frame; NULL: there is none. */
+static const double* offset_of(const perpi_gradient_work* g, const double* s)
+{
+    const int32_t at = g->sim->work.offset_at;
+    bool any = false;
+    for (int32_t i = 0; at >= 0 && i < g->tape.v_size; ++i) {
+        any = any || s[at + i] != 0.0;
+    }
+    return any ? s + at : NULL;
+}
+
+static void join_inputs(const perpi_gradient_work* g, const perp_joint_record* start,
+                        const perp_joint_record* end, perpi_joint_input* joint)
+{
+    for (int32_t i = 0; i < g->tape.joint_count; ++i) {
+        joint[i] = (perpi_joint_input){.turns = {start[i].turns[0], start[i].turns[1]},
+                                       .target = end[i].target,
+                                       .effort = end[i].applied,
+                                       .ease = 1.0};
+    }
+}
+
+/* The step without the contacts of the impact that led to `frame`, into g->step_without; NULL: not known. */
+static const perpi_taken_step* step_without(perpi_gradient_work* g, size_t from, size_t frame)
+{
+    const perpi_tape *t = &g->tape, *w = &g->without;
+    const perpi_tape_frame* found = perpi_tape_find(w, t->frame[frame].step);
+    if (found == NULL) {
+        return NULL;
+    }
+    const size_t i = (size_t)(found - w->frame);
+    perpi_joint_input* joint = g->joint + t->joint_count;
+    join_inputs(g, perpi_tape_joint(t, from), perpi_tape_joint(w, i), joint);
+    g->step_without = (perpi_taken_step){.in = {.model = g->model,
+                                                .t = t->frame[from].time,
+                                                .h = found->h,
+                                                .q = perpi_tape_q(t, from),
+                                                .v = perpi_tape_v(t, from),
+                                                .contact = perpi_tape_contact(w, i),
+                                                .contact_count = found->contact_count,
+                                                .joint = joint,
+                                                .s = perpi_tape_s(t, from),
+                                                .q_end = perpi_tape_q(t, from),
+                                                .v_end = perpi_tape_v(t, from),
+                                                .settings = perpi_sim_step_settings(g->sim)},
+                                         .s_end = perpi_tape_s(w, i),
+                                         .joint_end = perpi_tape_joint(w, i),
+                                         .v_solved = perpi_tape_v_solved(w, i),
+                                         .q_end = perpi_tape_q(w, i),
+                                         .v_end = perpi_tape_v(w, i),
+                                         .carries = g->sim->v_solved != NULL,
+                                         .offset = offset_of(g, perpi_tape_s(t, from))};
+    return &g->step_without;
+}
+
+/* An impact of fixed steps happens in the step that follows it. */
+static void make_impact(perpi_gradient_work* g, size_t from, size_t frame, perpi_taken_step* step)
+{
+    const int32_t at = g->sim->work.offset_at;
+    step->impact = true;
+    step->carries = false;
+    step->offset_end = perpi_tape_s(&g->tape, frame) + at;
+    step->h_meeting = perpi_sim_tick_length(g->sim, g->tape.frame[frame].tick);
+    step->h_nominal = g->sim->work.nominal_h;
+    step->without = step_without(g, from, frame);
+}
+
 /* The step that led to `frame` of the tape. */
 perpi_taken_step perpi_gradient_step(perpi_gradient_work* g, size_t from, size_t frame)
 {
     const perpi_tape* t = &g->tape;
-    const double* before = from > 0 ? perpi_tape_q(t, from - 1) : g->q_before;
-    for (int32_t i = 0; i < t->joint_count; ++i) {
-        const perp_joint_record* start = &perpi_tape_joint(t, from)[i];
-        const perp_joint_record* end = &perpi_tape_joint(t, frame)[i];
-        g->joint[i] = (perpi_joint_input){.turns = {start->turns[0], start->turns[1]},
-                                          .target = end->target,
-                                          .effort = end->applied,
-                                          .ease = 1.0};
+    /* after an impact there is no rolling */
+    const bool rolls =
+        t->frame[from].kind == PERP_STEP_TIME && t->frame[frame].kind == PERP_STEP_TIME;
+    const double* before = !rolls ? NULL : from > 0 ? perpi_tape_q(t, from - 1) : g->q_before;
+    join_inputs(g, perpi_tape_joint(t, from), perpi_tape_joint(t, frame), g->joint);
+    perpi_taken_step step = {.in = {.model = g->model,
+                                    .t = t->frame[from].time,
+                                    .h = t->frame[frame].h,
+                                    .q = perpi_tape_q(t, from),
+                                    .v = perpi_tape_v(t, from),
+                                    .contact = perpi_tape_contact(t, frame),
+                                    .contact_count = t->frame[frame].contact_count,
+                                    .joint = g->joint,
+                                    .s = perpi_tape_s(t, from),
+                                    .q_end = perpi_tape_q(t, from),
+                                    .v_end = perpi_tape_v(t, from),
+                                    .settings = perpi_sim_step_settings(g->sim)},
+                             .s_end = perpi_tape_s(t, frame),
+                             .joint_end = perpi_tape_joint(t, frame),
+                             .v_solved = perpi_tape_v_solved(t, frame),
+                             .q_end = perpi_tape_q(t, frame),
+                             .v_end = perpi_tape_v(t, frame),
+                             .carries = g->sim->v_solved != NULL,
+                             .q_before = before,
+                             .contact_before = before != NULL ? perpi_tape_contact(t, from) : NULL,
+                             .contact_before_count =
+                                 before != NULL ? t->frame[from].contact_count : 0,
+                             .h_before = t->frame[from].h,
+                             .offset = offset_of(g, perpi_tape_s(t, from))};
+    if (t->frame[frame].kind != PERP_STEP_TIME && !g->sim->adaptive) {
+        make_impact(g, from, frame, &step);
     }
-    return (perpi_taken_step){.in = {.model = g->model,
-                                     .t = t->frame[from].time,
-                                     .h = t->frame[frame].h,
-                                     .q = perpi_tape_q(t, from),
-                                     .v = perpi_tape_v(t, from),
-                                     .contact = perpi_tape_contact(t, frame),
-                                     .contact_count = t->frame[frame].contact_count,
-                                     .joint = g->joint,
-                                     .s = perpi_tape_s(t, from),
-                                     .q_end = perpi_tape_q(t, from),
-                                     .v_end = perpi_tape_v(t, from),
-                                     .settings = perpi_sim_step_settings(g->sim)},
-                              .s_end = perpi_tape_s(t, frame),
-                              .joint_end = perpi_tape_joint(t, frame),
-                              .v_solved = perpi_tape_v_solved(t, frame),
-                              .q_end = perpi_tape_q(t, frame),
-                              .v_end = perpi_tape_v(t, frame),
-                              .carries = g->sim->v_solved != NULL,
-                              .q_before = before,
-                              .contact_before = before != NULL ? perpi_tape_contact(t, from) : NULL,
-                              .contact_before_count =
-                                  before != NULL ? t->frame[from].contact_count : 0,
-                              .h_before = t->frame[from].h};
+    return step;
 }
 
 void perpi_gradient_count(perpi_gradient_work* g, const perpi_tape_frame* frame, bool immaterial)
@@ -540,6 +618,11 @@ void perpi_gradient_count(perpi_gradient_work* g, const perpi_tape_frame* frame,
     }
 }
 
+bool perpi_gradient_enters(const perpi_gradient_work* g, const perpi_gradient_parameter* p)
+{
+    return p->steps && (!p->impacts_only || perpi_linear_step_is_impact(g->linear));
+}
+
 /* d of what a parameter changes of the step, into g->parameter. */
 perp_status perpi_gradient_vary(perpi_gradient_work* g, const perpi_gradient_parameter* p)
 {
@@ -563,23 +646,7 @@ perp_status perpi_gradient_room(perpi_gradient_work* g)
                       sizeof *g->parameter);
 }
 
-/* Relative: derivatives of both states of a weak step that differ by less are the same. */
-static const double SAME = 1e-8;
-
-static bool same_vector(const double* a, const double* b, int32_t n)
-{
-    double size = 0.0, off = 0.0;
-    for (int32_t i = 0; i < n; ++i) {
-        size = perpi_larger(size, fabs(a[i]));
-        off = perpi_larger(off, fabs(a[i] - b[i]));
-    }
-    return off <= SAME * size;
-}
-
 /* ---- backwards -----------------------------------------------------------------------------------*/
-
-/* What may leave the derivative as it is. */
-static const unsigned DOUBTS = PERPI_LINEAR_WEAK | PERPI_LINEAR_UNDETERMINED;
 
 static perp_status step_back(perpi_gradient_work* g, size_t frame)
 {
@@ -587,7 +654,7 @@ static perp_status step_back(perpi_gradient_work* g, size_t frame)
     const perpi_linear_options options = {.transposed = true, .threshold = g->in->threshold};
     bool doubtful = false;
     perp_status status = perpi_linear_step_make(g->linear, &step, &options);
-    const unsigned doubts = perpi_linear_step_report(g->linear)->flags & DOUBTS;
+    const unsigned doubts = perpi_linear_step_report(g->linear)->flags & PERPI_GRADIENT_DOUBTS;
     if (status == PERP_OK && doubts != 0) {
         /* does the derivative depend on the choice? */
         perpi_linear_options other = options;
@@ -607,12 +674,13 @@ static perp_status step_back(perpi_gradient_work* g, size_t frame)
     const int32_t size = perpi_linear_step_parameter_size(g->linear);
     double* multiplier = g->parameter + size;
     status = perpi_linear_step_adjoint(g->linear, g->y_next, g->y, multiplier);
-    const bool immaterial = doubts != 0 && !doubtful && same_vector(g->y, g->other, g->size.total);
+    const bool immaterial =
+        doubts != 0 && !doubtful && perpi_gradient_same(g->y, g->other, g->size.total);
     if (status == PERP_OK && g->in->light_count > 0) {
         perpi_linear_step_light(g->linear, multiplier, &g->light);
     }
     for (int32_t i = 0; status == PERP_OK && i < g->in->parameter_count; ++i) {
-        if (g->in->parameter[i].steps) {
+        if (perpi_gradient_enters(g, &g->in->parameter[i])) {
             status = perpi_gradient_vary(g, &g->in->parameter[i]);
             double sum = 0.0;
             for (int32_t k = 0; k < size; ++k) {
@@ -636,6 +704,7 @@ static perp_status load_segment(perpi_gradient_work* g, int64_t segment)
     perp_status status =
         perp_sim_restore(g->sim, g->snapshot + at, g->snapshot_at[2 * segment + 1]);
     g->tape.count = g->tape.contact_used = 0;
+    g->without.count = g->without.contact_used = 0;
     g->q_before = segment > 0 ? g->before + segment * g->tape.q_size : NULL;
     for (int64_t k = first; status == PERP_OK; ++k) {
         status = perpi_tape_push(&g->tape, g->sim);
@@ -678,70 +747,6 @@ static perp_status run_back(perpi_gradient_work* g)
     return status;
 }
 
-/* ---- forwards ------------------------------------------------------------------------------------*/
-
-static double dot(int32_t n, const double* a, const double* b)
-{
-    double sum = 0.0;
-    for (int32_t i = 0; i < n; ++i) {
-        sum += a[i] * b[i];
-    }
-    return sum;
-}
-
-static void add_sample_forward(perpi_gradient_work* g, int64_t k)
-{
-    memset(g->y, 0, (size_t)g->size.total * sizeof *g->y);
-    const size_t crossing[2] = {(size_t)g->crossing - 1, (size_t)g->crossing};
-    perpi_gradient_sample(g, k, (size_t)k, crossing, g->y);
-    for (int32_t i = 0; i < g->in->parameter_count; ++i) {
-        g->gradient[i] += dot(g->size.total, g->y, g->forward + (size_t)i * (size_t)g->size.total);
-    }
-}
-
-static perp_status step_forward(perpi_gradient_work* g, size_t frame)
-{
-    const perpi_taken_step step = perpi_gradient_step(g, frame - 1, frame);
-    const size_t n = (size_t)g->size.total;
-    const perpi_linear_options options = {.threshold = g->in->threshold};
-    perp_status status = perpi_linear_step_make(g->linear, &step, &options);
-    if (status == PERP_OK) {
-        status = perpi_gradient_room(g);
-    }
-    for (int32_t i = 0; status == PERP_OK && i < g->in->parameter_count; ++i) {
-        const perpi_gradient_parameter* p = &g->in->parameter[i];
-        double* x = g->forward + (size_t)i * n;
-        status = p->steps ? perpi_gradient_vary(g, p) : PERP_OK;
-        if (status == PERP_OK) {
-            status =
-                perpi_linear_step_forward(g->linear, x, p->steps ? g->parameter : NULL, g->other);
-            memcpy(x, g->other, n * sizeof *x);
-        }
-    }
-    if (status == PERP_OK) {
-        perpi_gradient_count(g, &g->tape.frame[frame], false);
-    }
-    return status;
-}
-
-static perp_status run_forward_derivatives(perpi_gradient_work* g)
-{
-    const size_t n = (size_t)g->size.total;
-    perp_status status = PERP_OK;
-    for (int32_t i = 0; i < g->in->parameter_count; ++i) {
-        memcpy(g->forward + (size_t)i * n, g->in->parameter[i].start, n * sizeof(double));
-    }
-    for (int64_t k = 0; status == PERP_OK && k < g->count; ++k) {
-        if (k > 0) {
-            status = step_forward(g, (size_t)k);
-        }
-        if (status == PERP_OK) {
-            add_sample_forward(g, k);
-        }
-    }
-    return status;
-}
-
 /* ---- all -----------------------------------------------------------------------------------------*/
 
 perp_status perpi_gradient_check_parameters(perp_sim* sim, const perpi_gradient_input* in)
@@ -762,6 +767,12 @@ perp_status perpi_gradient_check_parameters(perp_sim* sim, const perpi_gradient_
         return refuse(sim, "adaptive steps have an adjoint only; leave out --forward");
     }
     return PERP_OK;
+}
+
+/* Whether impacts have times: fixed steps with restitution. */
+static bool impacts_have_times(const perp_sim* sim)
+{
+    return sim->work.offset_at >= 0;
 }
 
 perp_status perpi_gradient_run(perp_sim* sim, const perpi_gradient_input* in, double* value,
@@ -789,26 +800,28 @@ perp_status perpi_gradient_run(perp_sim* sim, const perpi_gradient_input* in, do
         return status;
     }
     perpi_tape_begin(&g.tape, sim);
-    status = allocate_run(&g);
+    perpi_tape_begin(&g.without, sim);
+    sim->without = impacts_have_times(sim) ? &g.without : NULL;
+    status = perpi_gradient_allocate(&g);
     if (status == PERP_OK) {
         status = run_forward(&g, value);
     }
     flags->steps = g.count - 1;
     if (status == PERP_OK) {
         status = in->direction != NULL ? perpi_gradient_run_direction(&g)
-                 : forward             ? run_forward_derivatives(&g)
+                 : forward             ? perpi_gradient_run_forward(&g)
                  : sim->adaptive       ? perpi_gradient_back_adaptive(&g)
                                        : run_back(&g);
     }
     for (int32_t i = 0; status == PERP_OK && !forward && i < in->parameter_count; ++i) {
-        gradient[i] += dot(g.size.total, g.y, in->parameter[i].start);
+        gradient[i] += perpi_gradient_dot(g.size.total, g.y, in->parameter[i].start);
     }
-    if (status == PERP_OK) {
+    if (status == PERP_OK && !forward) {
         add_light(&g);
     }
     if (status == PERP_OK && start != NULL) {
         memcpy(start, g.y, (size_t)g.size.total * sizeof *start);
     }
-    free_run(&g);
+    perpi_gradient_free(&g);
     return status;
 }

@@ -15,21 +15,14 @@ typedef struct perpi_gradient_parameter {
     double weight[PERPI_GRADIENT_MODELS]; /* d f / d theta = sum of weight f(model); 0: not read */
     bool steps;                           /* it changes steps, not the start alone */
     bool geometry;                        /* sizes or places of shapes */
-    const double* start; /* d start state / d theta, laid out as linear_step.h says */
+    bool impacts_only;                    /* of steps it changes impacts alone: restitution */
+    int32_t light_first, light_count; /* forward: its light numbers, if steps have no other of it */
+    const double* start;              /* d start state / d theta, laid out as linear_step.h says */
     perpi_expr*
         expr[PERPI_GRADIENT_MODELS]; /* the measure with its values; NULL: it has none of them */
 } perpi_gradient_parameter;
 
 /* A number of the model by a parameter, of those that cost little. */
-typedef enum perpi_light_kind {
-    PERPI_LIGHT_MASS,
-    PERPI_LIGHT_INERTIA,
-    PERPI_LIGHT_GRAVITY, /* part 0..2 */
-    PERPI_LIGHT_DRAG,    /* part 0, 1 */
-    PERPI_LIGHT_FRICTION_BODY,
-    PERPI_LIGHT_FRICTION_SHAPE,
-    PERPI_LIGHT_FRICTION_PAIR,
-} perpi_light_kind;
 typedef struct perpi_light_number {
     int32_t parameter;
     perpi_light_kind kind;
@@ -44,7 +37,7 @@ typedef struct perpi_gradient_input {
     perp_gradient_mode mode;
     bool checkpoints;
     double threshold;
-    const perpi_light_number* light; /* adjoint of fixed steps only */
+    const perpi_light_number* light; /* of fixed steps only */
     int32_t light_count;
     const double*
         direction; /* forward: of the parameters; gradient[0] is the one-sided derivative along it; NULL: none */
@@ -52,6 +45,9 @@ typedef struct perpi_gradient_input {
 
 /* Refuses simulations that have no derivatives, by the name of what is not supported. */
 PERP_NODISCARD perp_status perpi_gradient_check(perp_sim* sim, int32_t measure);
+
+/* Likewise, for quantities of the state along the run instead of a measure. */
+PERP_NODISCARD perp_status perpi_gradient_check_sim(perp_sim* sim);
 
 /* And such parameters; perpi_gradient_run does so by itself. */
 PERP_NODISCARD perp_status perpi_gradient_check_parameters(perp_sim* sim,
@@ -63,5 +59,42 @@ int32_t perpi_gradient_start_size(const perp_model* model);
 PERP_NODISCARD perp_status perpi_gradient_run(perp_sim* sim, const perpi_gradient_input* in,
                                               double* value, double* gradient, double* start,
                                               perp_gradient_flags* flags);
+
+/* ---- many outputs of one run ------------------------------------------------------------------------
+ *
+ * The displacements of the state by each parameter, along runs of one simulation from any start. A step costs its linear
+ * form once, and one solve for each parameter. */
+
+/* A state of such a run. */
+typedef struct perpi_along_state {
+    double time;
+    const double *q, *v; /* flat */
+    /* d state / d parameter i: tangent + i * stride; its parts begin at `at` (displacements of the centre of mass and
+     * rotation vectors in the world, velocities), each laid out as v is. NULL: no derivatives were asked for. */
+    const double* tangent;
+    int32_t stride;
+    perpi_linear_size at;
+    int32_t parameter_count;
+    bool flagged;            /* the step that led there is */
+    perp_step_info info;     /* of that step; of the first state: 0 */
+    struct perpi_along* run; /* for perpi_along_quantity */
+    size_t frame;
+} perpi_along_state;
+
+typedef struct perpi_along perpi_along;
+/* The parameters stay the caller's; of each parameter the model, its weights, start and kind are read. */
+PERP_NODISCARD perp_status perpi_along_create(perp_sim* sim, const perpi_gradient_input* in,
+                                              perpi_along** along);
+void perpi_along_destroy(perpi_along* along);
+/* Runs from the present state of the simulation until a state at `until` or later (or its end), then calls fn for each
+ * state in order; it returns false to end. flags: NULL if not derivatives. No allocation once runs have been as long. */
+typedef bool (*perpi_along_fn)(void* user, const perpi_along_state* state);
+PERP_NODISCARD perp_status perpi_along_run(perpi_along* along, double until, bool derivatives,
+                                           perpi_along_fn fn, void* user,
+                                           perp_gradient_flags* flags);
+/* Within fn: a quantity of the state, and its derivatives (NULL: not asked for). Those that perpi_quantity_differentiable
+ * names. */
+void perpi_along_quantity(const perpi_along_state* state, const perp_quantity* quantity,
+                          double* value, double* derivative);
 
 #endif

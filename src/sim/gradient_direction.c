@@ -17,7 +17,7 @@ static perp_status vary_along(perpi_gradient_work* g, bool* any)
     *any = false;
     for (int32_t i = 0; status == PERP_OK && i < g->in->parameter_count; ++i) {
         const double by = g->in->direction[i];
-        if (by == 0.0 || !g->in->parameter[i].steps) {
+        if (by == 0.0 || !perpi_gradient_enters(g, &g->in->parameter[i])) {
             continue;
         }
         status = perpi_gradient_vary(g, &g->in->parameter[i]);

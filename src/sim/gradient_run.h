@@ -3,6 +3,7 @@
 #define PERPI_GRADIENT_RUN_H
 
 #include "sim/gradient.h"
+#include "sim/quantity.h"
 #include "sim/tape.h"
 #include "step/linear_step.h"
 
@@ -17,6 +18,8 @@ typedef struct perpi_gradient_work {
     int32_t quantity_count;
     int32_t slot_base; /* of the quantities in expressions */
     perpi_tape tape;
+    perpi_tape without; /* steps without the contacts of the impacts before them */
+    perpi_taken_step step_without;
     perpi_linear_step* linear;
     perpi_linear_size size;
     double* time; /* per state of the run */
@@ -25,10 +28,11 @@ typedef struct perpi_gradient_work {
     int64_t extreme, crossing; /* states at which the measure takes its value */
     double* room;              /* of the vectors below */
     double *y, *y_next, *other, *slot, *q, *v;
-    double* forward;   /* displacements, one after the other for each parameter */
+    double*
+        forward; /* displacements, one after the other for each parameter, before and after a step */
     double* parameter; /* of a step */
     size_t parameter_capacity;
-    perpi_joint_input* joint;
+    perpi_joint_input* joint; /* of a step, then of the one without an impact */
     double* gradient;
     perp_gradient_flags* flags;
     perpi_linear_light light;
@@ -44,6 +48,25 @@ typedef struct perpi_gradient_work {
     const double* q_before; /* of the state before the first on the tape; NULL: none */
 } perpi_gradient_work;
 
+/* Room for a run; NULL expr: of no measure. */
+PERP_NODISCARD perp_status perpi_gradient_allocate(perpi_gradient_work* g);
+void perpi_gradient_free(perpi_gradient_work* g);
+/* The state of a frame of the tape. */
+perpi_view perpi_gradient_view(const perpi_gradient_work* g, size_t frame);
+/* What a quantity of the state has of each parameter itself, times weight, into gradient. */
+void perpi_gradient_add_quantity(const perpi_gradient_work* g, const perpi_view* view,
+                                 const perp_quantity* quantity, double weight, double* gradient);
+
+/* What may leave the derivative as it is. */
+enum { PERPI_GRADIENT_DOUBTS = PERPI_LINEAR_WEAK | PERPI_LINEAR_UNDETERMINED };
+/* gradient_forward.c: whether two vectors of derivatives are the same. */
+bool perpi_gradient_same(const double* a, const double* b, int32_t n);
+double perpi_gradient_dot(int32_t n, const double* a, const double* b);
+/* Displacements at the start, into g->forward; through the step that led to a frame; of a measure along the run. */
+void perpi_gradient_begin_forward(perpi_gradient_work* g);
+PERP_NODISCARD perp_status perpi_gradient_step_forward(perpi_gradient_work* g, size_t frame);
+PERP_NODISCARD perp_status perpi_gradient_run_forward(perpi_gradient_work* g);
+
 /* y += what the sample of state k, at `frame` of the tape, adds to the derivatives by that state. crossing: the frames
  * between which a condition becomes true, read if k is one of them. */
 void perpi_gradient_sample(perpi_gradient_work* g, int64_t k, size_t frame,
@@ -56,6 +79,8 @@ void perpi_gradient_count(perpi_gradient_work* g, const perpi_tape_frame* frame,
 /* What a parameter changes of the step of g->linear, into g->parameter, for which there must be room. */
 PERP_NODISCARD perp_status perpi_gradient_vary(perpi_gradient_work* g,
                                                const perpi_gradient_parameter* p);
+/* Whether a parameter changes the step of g->linear. */
+bool perpi_gradient_enters(const perpi_gradient_work* g, const perpi_gradient_parameter* p);
 PERP_NODISCARD perp_status perpi_gradient_room(perpi_gradient_work* g);
 
 /* gradient_direction.c: forwards along one direction, one-sided. */

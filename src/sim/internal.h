@@ -222,6 +222,7 @@ struct perp_sim {
     perpi_impact impact;
     perpi_edit edit;
     perpi_user user;
+    struct perpi_tape* without; /* of a gradient: keeps the steps of fixed.c's find_closing; NULL */
     struct perpi_measures* measures; /* measures and stops (measure.h); NULL: there are none */
     perpi_arena scratch;             /* scratch of queries, not of steps */
 };

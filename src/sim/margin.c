@@ -40,6 +40,25 @@ static double travel(const perp_model* model, const perpi_body* body, double h, 
     return h * (v3_norm(v) + v3_norm(w) * reach_of(model, body));
 }
 
+/* Polyhedra with many vertices have far more of them within the margin than can touch. A vertex whose
+ * gap follows from those of its neighbours, if the body rotates no further than the margin allows, needs
+ * no constraint. Only where the rotation is checked after the solve, and all contacts take part. */
+static bool leaves_out(const perpi_step* step)
+{
+    return perpi_collider_has_many_vertices(step->collider) && isnan(step->margin_given) &&
+           step->offset_at < 0 && !step->stepper->touching && !(step->error > 0.0) &&
+           !step->filter->without && !step->filter->closed &&
+           step->stepper->evaluation <= PERPI_EVALUATE_FORCES;
+}
+
+/* A body that moves no further than its margin rotates no further than this. */
+static void bound_turns(perpi_step* step)
+{
+    for (int32_t i = 0; step->lean && i < (int32_t)step->model->body_count; ++i) {
+        step->turn_most[i] = step->margin[i] / reach_of(step->model, &step->model->body[i]);
+    }
+}
+
 perp_status perpi_find_margins(perpi_step* step, double h)
 {
     const perp_model* model = step->model;
@@ -78,6 +97,8 @@ perp_status perpi_find_margins(perpi_step* step, double h)
         step->turn[i].spin[0] = v3_scale(h, w);
         step->turn[i].slack = body->dofs == 0 ? 0.0 : slack < SLACK_MAX ? slack : SLACK_MAX;
     }
+    step->lean = leaves_out(step);
+    bound_turns(step);
     step->spins = 1;
     perpi_collider_set_turn(step->collider, turns_matter(step) ? step->turn : NULL, 1);
     return PERP_OK;
@@ -130,5 +151,6 @@ bool perpi_margins_exceeded(perpi_step* step, double h, const double* v_new)
             exceeded = true;
         }
     }
+    bound_turns(step);
     return exceeded;
 }

@@ -126,6 +126,7 @@ perp_status perpi_tape_push(perpi_tape* t, const perp_sim* sim)
                                     .time = s->time,
                                     .h = first || s->after_impact ? 0.0 : s->h_last,
                                     .tick = s->tick,
+                                    .step = s->step,
                                     .kind = first ? PERP_STEP_TIME : sim->info.kind,
                                     .flags = first ? 0 : flags_of(&sim->info)};
     return status != PERP_OK
@@ -134,4 +135,38 @@ perp_status perpi_tape_push(perpi_tape* t, const perp_sim* sim)
                             &(tape_source){s->q, s->v, s->memory,
                                            sim->v_solved != NULL ? sim->v_solved : s->v, s->joint,
                                            &s->contacts});
+}
+
+perp_status perpi_tape_push_trial(perpi_tape* t, const perp_sim* sim)
+{
+    const perpi_state* s = &sim->trial.state;
+    const perpi_tape_frame frame = {.role = PERPI_TAPE_WITHOUT,
+                                    .time = s->time,
+                                    .h = s->h_last,
+                                    .tick = s->tick,
+                                    .step = sim->state.step + 1,
+                                    .kind = PERP_STEP_TIME,
+                                    .flags = flags_of(&sim->trial.info)};
+    if (t->count > 0 && t->frame[t->count - 1].step >= frame.step) { /* the step is tried again */
+        t->count -= 1;
+        t->contact_used = t->frame[t->count].contact;
+    }
+    return push_frame(t, &frame,
+                      &(tape_source){s->q, s->v, s->memory,
+                                     sim->trial.v_solved != NULL ? sim->trial.v_solved : s->v,
+                                     s->joint, &s->contacts});
+}
+
+const perpi_tape_frame* perpi_tape_find(const perpi_tape* t, int64_t step)
+{
+    size_t low = 0, high = t->count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (t->frame[middle].step < step) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < t->count && t->frame[low].step == step ? &t->frame[low] : NULL;
 }

@@ -11,12 +11,13 @@ typedef enum perpi_tape_role {
     PERPI_TAPE_WHOLE,
     PERPI_TAPE_HALF,
     PERPI_TAPE_SECOND,
+    PERPI_TAPE_WITHOUT, /* of a step without the contacts of the impact before it (fixed.c) */
 } perpi_tape_role;
 
 typedef struct perpi_tape_frame {
     perpi_tape_role role;
-    double time, h; /* h: of the step that led there; 0 of the first and of impacts */
-    int64_t tick;
+    double time, h;     /* h: of the step that led there; 0 of the first and of impacts */
+    int64_t tick, step; /* step: steps and impacts up to the state */
     perp_step_kind kind;
     unsigned flags; /* perpi_linear_flag: what the step itself reports */
     size_t contact;
@@ -40,6 +41,11 @@ void perpi_tape_free(perpi_tape* tape);
 PERP_NODISCARD perp_status perpi_tape_reserve(perpi_tape* tape, size_t frames);
 /* Appends the present state of the simulation; after an adaptive step, its parts before it. */
 PERP_NODISCARD perp_status perpi_tape_push(perpi_tape* tape, const perp_sim* sim);
+
+/* Appends the trial, which is not taken, of the step that follows the present state. */
+PERP_NODISCARD perp_status perpi_tape_push_trial(perpi_tape* tape, const perp_sim* sim);
+/* The frame of a step by its number; NULL: none. Steps ascend. */
+const perpi_tape_frame* perpi_tape_find(const perpi_tape* tape, int64_t step);
 
 static inline const double* perpi_tape_q(const perpi_tape* t, size_t i)
 {

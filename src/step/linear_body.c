@@ -121,6 +121,16 @@ static void differentiate_spin(const perpi_linear_step* l, const perpi_body* bod
     }
 }
 
+/* The step turns the body from where the offset of an impact has turned it: R' = exp(r) exp(phi) R. */
+static void shift_rotation(const perpi_linear_step* l, perpi_linear_body* b)
+{
+    if (l->step.offset != NULL) {
+        const vec3 phi = perpi_state_rate(l->step.in.model, l->step.offset, b->body);
+        b->turn_offset = m3_mm(b->turn_turn, exp_derivative(phi));
+        b->turn_turn = m3_mm(b->turn_turn, q4_matrix(q4_exp(phi)));
+    }
+}
+
 /* The rotation after the step: exp(r) with r = h w', or of the linear update w' 2 atan(h |w'| / 2) / |w'|. */
 static void differentiate_rotation(const perpi_linear_step* l, perpi_linear_body* b, vec3 w)
 {
@@ -128,6 +138,7 @@ static void differentiate_rotation(const perpi_linear_step* l, perpi_linear_body
     if (!l->step.in.settings->linear_rotation) {
         b->turn_turn = q4_matrix(q4_exp(v3_scale(h, w)));
         b->turn_rate = m3_madd(ZERO, h, exp_derivative(v3_scale(h, w)));
+        shift_rotation(l, b);
         return;
     }
     const double half = 0.5 * h * rate;
@@ -139,6 +150,7 @@ static void differentiate_rotation(const perpi_linear_step* l, perpi_linear_body
     const vec3 r = v3_scale(factor, w);
     b->turn_turn = q4_matrix(q4_exp(r));
     b->turn_rate = m3_mm(exp_derivative(r), dr);
+    shift_rotation(l, b);
 }
 
 static void differentiate_carry(const perpi_linear_step* l, const perpi_body* body,
@@ -210,7 +222,7 @@ static perp_status make_body(perpi_linear_step* l, int32_t index, perpi_linear_b
     if (model->dimension == 2) {
         b->I.m[2][2] = body->inertia.m[2][2];
         b->spin_rate.m[2][2] = b->I.m[2][2];
-        b->spin_torque.m[2][2] = b->turn_turn.m[2][2] = 1.0;
+        b->spin_torque.m[2][2] = b->turn_turn.m[2][2] = b->turn_offset.m[2][2] = 1.0;
         b->turn_rate.m[2][2] = in->h;
         b->M_inverse[11] = 1.0 / (b->I.m[2][2] + in->h * body->drag_angular);
         return PERP_OK;

@@ -339,6 +339,9 @@ perp_status perpi_linear_step_direction(perpi_linear_step* l, const double* dx,
     }
     weak_problem w;
     perp_status status = weak_allocate(l, &w);
+    if (status == PERP_OK && l->met) {
+        status = perpi_linear_gain(l, dx, parameter);
+    }
     if (status != PERP_OK) {
         return status;
     }

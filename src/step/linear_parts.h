@@ -4,6 +4,7 @@
  * linear_system.c the matrix in the space of the bodies, and its solution
  * linear_state.c  what the state at the start changes, and the state after the step
  * linear_vary.c   what parameters change
+ * linear_impact.c impacts of fixed steps, and the offset of the poses that they leave
  * linear_direction.c one-sided derivatives
  */
 #ifndef PERPI_LINEAR_PARTS_H
@@ -29,11 +30,30 @@ typedef struct perpi_linear_body {
     mat3 M_turn;                  /* d (M w') by the rotation */
     mat3 force_turn, torque_turn; /* h d (force, torque of wrenches) by the rotation */
     mat3 turn_turn, turn_rate;    /* d (rotation after the step) by that before it, and by w' */
+    mat3 turn_offset;             /* and by that of the offset */
     /* angular velocity of the state after the step: dw_s = carry_turn dphi' + carry dL,
      * dL = L_turn dphi + I dw' + L_rate dw + L_torque h dtorque */
     mat3 carry_turn, carry, L_turn, L_rate, L_torque;
     double M_inverse[12]; /* linear 3, then angular 9 */
 } perpi_linear_body;
+
+/* A contact of an impact that has a time: derivatives by q, v, the offset, and the changes of velocity in the step without
+ * the contacts of the impact and of free bodies; columns as of perpi_constraint_derivative. */
+enum { PERPI_MEETING_PARTS = 5 };
+typedef struct perpi_meeting {
+    bool impacts;              /* rebounds; else drift is of a contact at rest */
+    int32_t first;             /* of its pair: the contact whose time it has */
+    double e;                  /* of Newton's law */
+    double u, gap, bend, pull; /* normal velocity, gap, its changes in the step (impact.c) */
+    double u_meeting, own;     /* u and the time by itself */
+    double time[PERPI_MEETING_PARTS][PERPI_PAIR_DOFS];  /* d own */
+    double drift[PERPI_MEETING_PARTS][PERPI_PAIR_DOFS]; /* d drift[0] */
+} perpi_meeting;
+/* The offset of a body changes by -time (v+ - v-). */
+typedef struct perpi_body_time {
+    double time;
+    int32_t contact; /* whose time it is; -1: none */
+} perpi_body_time;
 
 struct perpi_linear_step {
     perp_context* context;
@@ -64,6 +84,16 @@ struct perpi_linear_step {
     double* v_start; /* velocities of the problem at the start */
     double* rebound; /* impacts, per contact: e of its law; 0: it does not rebound */
     size_t v_start_capacity, rebound_capacity;
+    /* impacts with times */
+    bool met, knows_gain;
+    perpi_linear_step *without, *free; /* the step without their contacts, and with no constraint */
+    perpi_meeting* meeting;            /* per contact */
+    size_t meeting_capacity;
+    perpi_body_time* body_time; /* per body */
+    size_t body_time_capacity;
+    double*
+        gain; /* d changes of velocity in these two, or derivatives by them; room for two states */
+    size_t gain_capacity;
     /* pattern of K */
     int32_t *start, *column, *fill;
     size_t start_capacity, column_capacity, fill_capacity;
@@ -72,6 +102,8 @@ struct perpi_linear_step {
     size_t contact_capacity;
     perpi_frozen_contact* frozen;
     size_t frozen_capacity;
+    double* v_free; /* flat: of a step with no constraint */
+    size_t v_free_capacity;
     double *q_next, *v_next, *s_next;
     size_t q_next_capacity, v_next_capacity, s_next_capacity;
     bool frozen_done;
@@ -100,6 +132,41 @@ PERP_NODISCARD perp_status perpi_linear_finish(perpi_linear_step* l, const doubl
 /* linear_direction.c: base laws and pairs of weak constraints. */
 PERP_NODISCARD perp_status perpi_linear_weaken(perpi_linear_step* l, const perpi_law_input* in);
 void perpi_linear_weak_free(perpi_linear_step* l);
+
+/* linear_step.c: of the parameter vector without the part of l->without. */
+int32_t perpi_linear_own_size(const perpi_linear_step* l);
+
+/* linear_impact.c: the meetings of an impact; flags what does not follow its rules. */
+PERP_NODISCARD perp_status perpi_linear_meetings(perpi_linear_step* l);
+/* Whether the offset displaces bodies before the step, not by it. */
+bool perpi_linear_starts_displaced(const perpi_linear_step* l);
+/* The gap of a contact in a step with an offset: adds its derivatives. */
+PERP_NODISCARD perp_status perpi_linear_shift_gap(const perpi_linear_step* l, int32_t contact,
+                                                  perpi_constraint_derivative* d);
+/* What the offset adds to the gap of a contact. */
+double perpi_linear_shifted_gap(const perpi_linear_step* l, const perp_contact* contact);
+/* Into l->gain; and the transpose: y += by l->gain, multiplier (NULL: none): its last part. */
+PERP_NODISCARD perp_status perpi_linear_gain(perpi_linear_step* l, const double* dx,
+                                             const double* parameter);
+PERP_NODISCARD perp_status perpi_linear_gain_adjoint(perpi_linear_step* l, double* y,
+                                                     double* multiplier);
+int32_t perpi_linear_gain_size(const perpi_linear_step* l); /* of their parameters */
+PERP_NODISCARD perp_status perpi_linear_gain_vary(perpi_linear_step* l, const perpi_variation* by,
+                                                  double weight, double* out);
+/* The part of meetings in linear_state.c. */
+void perpi_linear_meeting_residual(const perpi_linear_step* l, const double* dx, double* r_u);
+void perpi_linear_meeting_residual_adjoint(const perpi_linear_step* l, const double* m_u,
+                                           double* y);
+void perpi_linear_offset(const perpi_linear_step* l, const double* dx, const double* dv_problem,
+                         double* next);
+void perpi_linear_offset_adjoint(const perpi_linear_step* l, const double* y_next, double* y,
+                                 double* m);
+/* With other geometries l->contact and another model: adds the drift of each contact to b of l->varied, and weight times
+ * the change of the offset. */
+void perpi_linear_meeting_vary(const perpi_linear_step* l, const perp_model* model, double weight,
+                               double* offset);
+/* Where the displacement of column c of two bodies stands; -1: nowhere. */
+int32_t perpi_linear_place(const perpi_linear_step* l, const int32_t body[2], int32_t c);
 
 /* linear_body.c */
 PERP_NODISCARD perp_status perpi_linear_bodies(perpi_linear_step* l);

@@ -7,7 +7,7 @@
 /* ---- the change of the residual by the state -------------------------------------------------------*/
 
 /* Where the displacement of column c of a constraint's two bodies stands in x; -1: nowhere. */
-static int32_t place_of(const perpi_linear_step* l, const int32_t body[2], int32_t c)
+int32_t perpi_linear_place(const perpi_linear_step* l, const int32_t body[2], int32_t c)
 {
     const int32_t side = c / 6, k = c % 6;
     if (body[side] < 0) {
@@ -133,7 +133,8 @@ static void add_forces(const perpi_linear_step* l, const double* dq, const doubl
         const double* rate = l->force_rate + 144 * (size_t)i;
         double impulse[PERPI_PAIR_DOFS] = {0};
         for (int32_t k = 0; k < l->columns.count; ++k) {
-            const int32_t column = l->columns.item[k], place = place_of(l, d->body, column);
+            const int32_t column = l->columns.item[k],
+                          place = perpi_linear_place(l, d->body, column);
             for (int32_t a = 0; place >= 0 && a < PERPI_PAIR_DOFS; ++a) {
                 impulse[a] += d->impulse[a][column] * dq[place];
                 impulse[a] += l->force_spring[i] ? rate[12 * a + column] * dv[place] : 0.0;
@@ -173,7 +174,8 @@ static void add_forces_adjoint(const perpi_linear_step* l, const double* m_v, do
             }
         }
         for (int32_t k = 0; k < l->columns.count; ++k) {
-            const int32_t column = l->columns.item[k], place = place_of(l, d->body, column);
+            const int32_t column = l->columns.item[k],
+                          place = perpi_linear_place(l, d->body, column);
             for (int32_t a = 0; place >= 0 && a < PERPI_PAIR_DOFS; ++a) {
                 yq[place] += d->impulse[a][column] * m[a];
                 yv[place] += l->force_spring[i] ? rate[12 * a + column] * m[a] : 0.0;
@@ -209,12 +211,16 @@ void perpi_linear_residual(const perpi_linear_step* l, const double* dx, double*
         const perp_constraint* c = &l->f->constraint[i];
         const perpi_constraint_derivative* d = &l->d[l->d_of[i]];
         for (int32_t k = 0; k < l->columns.count; ++k) {
-            const int32_t column = l->columns.item[k], place = place_of(l, d->body, column);
+            const int32_t column = l->columns.item[k],
+                          place = perpi_linear_place(l, d->body, column);
             const double x = place >= 0 ? dq[place] : 0.0;
             for (int32_t r = 1;
                  d->rolling != PERPI_ROLLING_NONE && place >= 0 && r < 3 && r < c->rows; ++r) {
                 r_u[c->row + r] += d->rate[r - 1][column] * dv[place] +
                                    d->before[r - 1][column] * dx[at.before + place];
+            }
+            if (d->shifted && place >= 0) {
+                r_u[c->row] += d->shift[column] * dx[at.offset + place];
             }
             if (x == 0.0) {
                 continue;
@@ -236,6 +242,10 @@ void perpi_linear_residual(const perpi_linear_step* l, const double* dx, double*
         if (l->d_of[c] >= 0) {
             r_u[l->f->constraint[c].row] += l->d[l->d_of[c]].integral * ds[i];
         }
+    }
+    if (l->met) {
+        perpi_linear_meeting_residual(l, dx, r_u);
+        return;
     }
     for (int32_t i = 0; l->step.impact && i < l->f->contact_count; ++i) { /* e u-, by velocities */
         if (l->rebound[i] != 0.0) {
@@ -280,7 +290,8 @@ void perpi_linear_residual_adjoint(const perpi_linear_step* l, const double* m_v
             m[l->columns.item[a]] = dof >= 0 ? m_v[dof] : 0.0;
         }
         for (int32_t k = 0; k < l->columns.count; ++k) {
-            const int32_t column = l->columns.item[k], place = place_of(l, d->body, column);
+            const int32_t column = l->columns.item[k],
+                          place = perpi_linear_place(l, d->body, column);
             double sum = 0.0;
             for (int32_t r = 0; r < c->rows; ++r) {
                 sum += d->u[r][column] * m_u[c->row + r];
@@ -290,6 +301,9 @@ void perpi_linear_residual_adjoint(const perpi_linear_step* l, const double* m_v
             }
             if (place >= 0) {
                 yq[place] += sum;
+            }
+            if (d->shifted && place >= 0) {
+                y[at.offset + place] += d->shift[column] * m_u[c->row];
             }
             for (int32_t r = 1;
                  d->rolling != PERPI_ROLLING_NONE && place >= 0 && r < 3 && r < c->rows; ++r) {
@@ -304,6 +318,10 @@ void perpi_linear_residual_adjoint(const perpi_linear_step* l, const double* m_v
         if (l->d_of[c] >= 0) {
             ys[i] += l->d[l->d_of[c]].integral * m_u[l->f->constraint[c].row];
         }
+    }
+    if (l->met) {
+        perpi_linear_meeting_residual_adjoint(l, m_u, y);
+        return;
     }
     for (int32_t i = 0; l->step.impact && i < l->f->contact_count; ++i) {
         if (l->rebound[i] != 0.0) {
@@ -386,7 +404,8 @@ static void carry_forces(const perpi_linear_step* l, const double* dq, const dou
             const perpi_linear_body* b = spun(l, i, d->body[side]);
             double torque[3] = {0};
             for (int32_t k = 0; b != NULL && k < l->columns.count; ++k) {
-                const int32_t column = l->columns.item[k], place = place_of(l, d->body, column);
+                const int32_t column = l->columns.item[k],
+                              place = perpi_linear_place(l, d->body, column);
                 for (int a = 0; place >= 0 && a < 3; ++a) {
                     torque[a] += d->impulse[6 * side + 3 + a][column] * dq[place] +
                                  rate[12 * (6 * side + 3 + a) + column] * dv[place];
@@ -413,7 +432,8 @@ static void carry_forces_adjoint(const perpi_linear_step* l, const double* nv, d
             }
             const vec3 torque = m3_tmul(b->L_torque, m3_tmul(b->carry, read_turn(l, nv, b->body)));
             for (int32_t k = 0; k < l->columns.count; ++k) {
-                const int32_t column = l->columns.item[k], place = place_of(l, d->body, column);
+                const int32_t column = l->columns.item[k],
+                              place = perpi_linear_place(l, d->body, column);
                 for (int a = 0; place >= 0 && a < 3; ++a) {
                     yq[place] += d->impulse[6 * side + 3 + a][column] * v3_get(torque, a);
                     yv[place] += by[12 * (6 * side + 3 + a) + column] * v3_get(torque, a);
@@ -431,6 +451,7 @@ void perpi_linear_advance(const perpi_linear_step* l, const double* dx, const do
     const double *dq = dx + at.q, *dv = dx + at.v;
     double *nq = next + at.q, *nv = next + at.v;
     const double h = l->step.impact ? 0.0 : l->step.in.h;
+    const bool shifted = !l->step.impact && l->step.offset != NULL;
     memset(next, 0, (size_t)at.total * sizeof *next);
     for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
         const perpi_body* body = &model->body[i];
@@ -447,11 +468,17 @@ void perpi_linear_advance(const perpi_linear_step* l, const double* dx, const do
         const vec3 rate = block_turn(l, b, dv_problem), turn = read_turn(l, dq, b->body);
         perpi_linear_add_place(l, nq, b->body, v3_madd(read_place(l, dq, b->body), h, linear));
         perpi_linear_add_place(l, nv, b->body, linear);
+        if (shifted) {
+            perpi_linear_add_place(l, nq, b->body, read_place(l, dx + at.offset, b->body));
+        }
         if (!b->turns) {
             perpi_linear_add_turn(l, nq, b->body, turn);
             continue;
         }
-        const vec3 turned = v3_add(m3_mul(b->turn_turn, turn), m3_mul(b->turn_rate, rate));
+        vec3 turned = v3_add(m3_mul(b->turn_turn, turn), m3_mul(b->turn_rate, rate));
+        if (shifted) {
+            turned = v3_add(turned, m3_mul(b->turn_offset, read_turn(l, dx + at.offset, b->body)));
+        }
         perpi_linear_add_turn(l, nq, b->body, turned);
         if (!b->unround || !l->step.carries) {
             perpi_linear_add_turn(l, nv, b->body, rate);
@@ -478,7 +505,7 @@ void perpi_linear_advance(const perpi_linear_step* l, const double* dx, const do
         perpi_linear_speeds(l, c, false, dv_problem, rate);
         double error = -h * rate[0];
         for (int32_t k = 0; k < l->columns.count; ++k) {
-            const int32_t column = l->columns.item[k], place = place_of(l, body, column);
+            const int32_t column = l->columns.item[k], place = perpi_linear_place(l, body, column);
             if (place >= 0) {
                 const double u = d != NULL ? d->u[0][column] : 0.0;
                 const double slope = d != NULL ? controller_slope(l, i) : 0.0;
@@ -488,6 +515,9 @@ void perpi_linear_advance(const perpi_linear_step* l, const double* dx, const do
         next[at.s + i] += h * error;
     }
     memcpy(next + at.before, dq, (size_t)at.n * sizeof *next);
+    if (l->met) {
+        perpi_linear_offset(l, dx, dv_problem, next);
+    }
 }
 
 /* Its transpose: y += of the state, m += of the velocities of the problem. */
@@ -499,6 +529,7 @@ void perpi_linear_advance_adjoint(const perpi_linear_step* l, const double* y_ne
     const double *nq = y_next + at.q, *nv = y_next + at.v;
     double *yq = y + at.q, *yv = y + at.v;
     const double h = l->step.impact ? 0.0 : l->step.in.h;
+    const bool shifted = !l->step.impact && l->step.offset != NULL;
     for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
         const perpi_body* body = &model->body[i];
         if (body->dofs > 0 || (!l->step.impact && !keeps_displacement(body))) {
@@ -515,6 +546,9 @@ void perpi_linear_advance_adjoint(const perpi_linear_step* l, const double* y_ne
             m[l->f->dof[b->block] + k] += v3_get(linear, k);
         }
         perpi_linear_add_place(l, yq, b->body, place);
+        if (shifted) {
+            perpi_linear_add_place(l, y + at.offset, b->body, place);
+        }
         vec3 turned = read_turn(l, nq, b->body);
         const vec3 rate = read_turn(l, nv, b->body);
         if (!b->turns) {
@@ -532,6 +566,9 @@ void perpi_linear_advance_adjoint(const perpi_linear_step* l, const double* y_ne
             perpi_linear_add_turn(l, yq, b->body, m3_tmul(b->torque_turn, m3_tmul(b->L_torque, L)));
         }
         perpi_linear_add_turn(l, yq, b->body, m3_tmul(b->turn_turn, turned));
+        if (shifted) {
+            perpi_linear_add_turn(l, y + at.offset, b->body, m3_tmul(b->turn_offset, turned));
+        }
         add_block_turn(l, b, m3_tmul(b->turn_rate, turned), m);
     }
     carry_forces_adjoint(l, nv, yq, yv);
@@ -549,7 +586,7 @@ void perpi_linear_advance_adjoint(const perpi_linear_step* l, const double* y_ne
         controller_coordinate(l, i, coordinate, body);
         perpi_linear_add_rows(l, c, false, rate, m);
         for (int32_t k = 0; k < l->columns.count; ++k) {
-            const int32_t column = l->columns.item[k], place = place_of(l, body, column);
+            const int32_t column = l->columns.item[k], place = perpi_linear_place(l, body, column);
             if (place >= 0) {
                 const double u = d != NULL ? d->u[0][column] : 0.0;
                 const double slope = d != NULL ? controller_slope(l, i) : 0.0;
@@ -559,5 +596,8 @@ void perpi_linear_advance_adjoint(const perpi_linear_step* l, const double* y_ne
     }
     for (int32_t i = 0; i < at.n; ++i) {
         yq[i] += y_next[at.before + i];
+    }
+    if (l->met) {
+        perpi_linear_offset_adjoint(l, y_next, y, m);
     }
 }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "linalg/dense.h"
 #include "step/force_rows.h"
 #include "step/linear_parts.h"
 #include "step/pack.h"
@@ -11,8 +12,13 @@ perpi_linear_size perpi_linear_size_of(const perp_model* model)
 {
     const int32_t n = perpi_v_stride(model) * (int32_t)model->body_count;
     const int32_t c = (int32_t)model->controller_count;
-    return (perpi_linear_size){
-        .n = n, .q = 0, .v = n, .s = 2 * n, .before = 2 * n + c, .total = 3 * n + c};
+    return (perpi_linear_size){.n = n,
+                               .q = 0,
+                               .v = n,
+                               .s = 2 * n,
+                               .before = 2 * n + c,
+                               .offset = 3 * n + c,
+                               .total = 3 * n + c + (model->bounces ? n : 0)};
 }
 
 perp_status perpi_linear_step_create(perp_context* context, perpi_linear_step** out)
@@ -66,11 +72,17 @@ void perpi_linear_step_destroy(perpi_linear_step* l)
                            l->s_next,
                            l->pose_before,
                            l->v_start,
-                           l->rebound};
+                           l->rebound,
+                           l->meeting,
+                           l->body_time,
+                           l->gain,
+                           l->v_free};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(l->context, owned[i]);
     }
     perpi_linear_weak_free(l);
+    perpi_linear_step_destroy(l->without);
+    perpi_linear_step_destroy(l->free);
     perpi_formulation_destroy(l->f);
     perpi_formulation_destroy(l->varied);
     perpi_block_lu_destroy(l->lu);
@@ -80,6 +92,11 @@ void perpi_linear_step_destroy(perpi_linear_step* l)
 const perpi_linear_report* perpi_linear_step_report(const perpi_linear_step* l)
 {
     return &l->report;
+}
+
+void perpi_linear_step_set_report(perpi_linear_step* l, const perpi_linear_report* report)
+{
+    l->report = *report;
 }
 
 /* ---- rows and laws -------------------------------------------------------------------------------*/
@@ -191,8 +208,24 @@ static double speed_floor(const perpi_linear_step* l)
     return FLOOR * most;
 }
 
+/* All constraints open. */
+static void open_laws(perpi_linear_step* l)
+{
+    for (int32_t i = 0; i < l->f->constraints; ++i) {
+        const int32_t n = l->f->constraint[i].rows;
+        l->law[i] = (perpi_law){.closing = i, .rows = n, .margin = INFINITY};
+        for (int32_t r = 0; r < n; ++r) {
+            l->law[i].B[r * n + r] = l->law[i].E[r * n + r] = 1.0;
+        }
+    }
+}
+
 static perp_status choose_laws(perpi_linear_step* l)
 {
+    if (l->step.free) {
+        open_laws(l);
+        return PERP_OK;
+    }
     const perp_contact_problem* P = &l->f->problem;
     const perpi_law_input in = {.problem = P,
                                 .p = l->p,
@@ -257,6 +290,9 @@ static perp_status add_derivative(perpi_linear_step* l, const perpi_solved* at, 
     if (status == PERP_OK && l->step.impact && i < l->f->contact_count && l->rebound[i] != 0.0) {
         status = add_rebound(l, at, i, &l->d[l->d_count]);
     }
+    if (status == PERP_OK && !l->step.impact && l->step.offset != NULL && i < l->f->contact_count) {
+        status = perpi_linear_shift_gap(l, i, &l->d[l->d_count]);
+    }
     if (status == PERP_OK) {
         l->report.flags |= l->d[l->d_count].border ? PERPI_LINEAR_CHOICE : 0;
         l->d_of[i] = l->d_count++;
@@ -295,6 +331,9 @@ static perp_status differentiate_rows(perpi_linear_step* l)
             status = add_derivative(l, &at, i);
             if (status == PERP_OK && l->law[i].closing != i) {
                 status = add_derivative(l, &at, l->law[i].closing);
+            }
+            if (status == PERP_OK && l->met && i < l->f->contact_count) {
+                status = add_derivative(l, &at, l->meeting[i].first);
             }
         }
     }
@@ -397,6 +436,34 @@ static perp_status formulate_step(perpi_linear_step* l)
         &(perpi_placed){in->q, in->v, in->contact, in->contact_count, in->joint});
 }
 
+/* v' = M^-1 k, no impulses. */
+static perp_status move_freely(perpi_linear_step* l)
+{
+    const perp_model* model = l->step.in.model;
+    const size_t n = (size_t)perpi_v_stride(model) * model->body_count;
+    perp_status status =
+        perpi_grow(l->context, &l->v_free, &l->v_free_capacity, n, sizeof *l->v_free);
+    if (status != PERP_OK) {
+        return status;
+    }
+    memcpy(l->v, l->f->k, (size_t)l->dofs * sizeof *l->v);
+    memset(l->p, 0, (size_t)l->rows * sizeof *l->p);
+    const double* M = l->f->M;
+    double L[PERPI_BLOCK_MAX * PERPI_BLOCK_MAX];
+    for (int32_t i = 0; i < l->f->problem.block_count; ++i) {
+        const int32_t size = l->f->dof[i + 1] - l->f->dof[i];
+        if (perpi_chol_factor(size, M, L)) {
+            perpi_chol_solve(size, L, l->v + l->f->dof[i]);
+        }
+        M += size * size;
+    }
+    memcpy(l->v_free, l->step.in.v, n * sizeof *l->v_free);
+    perpi_formulation_scatter_v(l->f, model, l->v, l->v_free);
+    l->step.v_solved = l->step.v_end = l->v_free;
+    l->step.q_end = l->step.in.q;
+    return PERP_OK;
+}
+
 /* Of an impact: which contacts rebound, by drift[0] = e u- (impact.c), u- the normal velocity before it. A smaller e than
  * the model's was reduced to conserve energy, by a rule that is not differentiated. */
 static perp_status find_rebounds(perpi_linear_step* l)
@@ -434,6 +501,8 @@ perp_status perpi_linear_step_make(perpi_linear_step* l, const perpi_taken_step*
     l->report = (perpi_linear_report){.margin = INFINITY, .margin_constraint = -1};
     l->columns = perpi_pair_columns(step->in.model);
     l->frozen_done = false;
+    l->met = l->knows_gain = false;
+    l->report.flags |= perpi_linear_starts_displaced(l) ? PERPI_LINEAR_CHOICE : 0;
     perp_status status = formulate_step(l);
     if (status != PERP_OK) {
         return status;
@@ -449,12 +518,20 @@ perp_status perpi_linear_step_make(perpi_linear_step* l, const perpi_taken_step*
                                .joint = step->joint_end,
                                .memory = step->s_end,
                                .v_start = step->impact ? NULL : step->in.v};
-    perpi_pack(l->f, step->in.model, &point, l->v, l->p);
-    status = perpi_linear_bodies(l);
+    if (step->free) {
+        status = move_freely(l);
+    } else {
+        perpi_pack(l->f, step->in.model, &point, l->v, l->p);
+    }
+    if (status == PERP_OK) {
+        status = perpi_linear_bodies(l);
+    }
     if (status != PERP_OK) {
         return status;
     }
-    status = l->step.impact ? find_rebounds(l) : PERP_OK;
+    status = !l->step.impact              ? PERP_OK
+             : l->step.offset_end != NULL ? perpi_linear_meetings(l)
+                                          : find_rebounds(l);
     if (status != PERP_OK) {
         return status;
     }
@@ -510,15 +587,26 @@ static perp_status check_solution(perpi_linear_step* l, const double* x, int32_t
     return PERP_OK;
 }
 
+bool perpi_linear_step_is_impact(const perpi_linear_step* l)
+{
+    return l->step.impact;
+}
+
 bool perpi_linear_step_free(const perpi_linear_step* l)
 {
     return l->d_count == 0;
 }
 
-/* Parts of the parameter vector: r_v, r_u, g, then the state after the step. */
-int32_t perpi_linear_step_parameter_size(const perpi_linear_step* l)
+/* Parts of the parameter vector: r_v, r_u, g, then the state after the step; of an impact those of the step without its
+ * contacts follow. */
+int32_t perpi_linear_own_size(const perpi_linear_step* l)
 {
     return l->dofs + 2 * l->rows + perpi_linear_size_of(l->step.in.model).total;
+}
+
+int32_t perpi_linear_step_parameter_size(const perpi_linear_step* l)
+{
+    return perpi_linear_own_size(l) + perpi_linear_gain_size(l);
 }
 
 void perpi_linear_right_side(const perpi_linear_step* l, const double* dx, const double* parameter,
@@ -570,6 +658,12 @@ perp_status perpi_linear_step_forward(perpi_linear_step* l, const double* dx,
         return status;
     }
     double *r_v = l->work + 3 * (dofs + rows), *r_u = r_v + dofs, *c = r_u + rows;
+    if (l->met) {
+        const perp_status gained = perpi_linear_gain(l, dx, parameter);
+        if (gained != PERP_OK) {
+            return gained;
+        }
+    }
     perpi_linear_right_side(l, dx, parameter, r_v, r_u, c);
     perpi_linear_solve(l, r_v, c, PERPI_LINEAR_REFINEMENTS);
     return perpi_linear_finish(l, dx, parameter, r_v, dx_next);
@@ -589,6 +683,9 @@ perp_status perpi_linear_step_adjoint(perpi_linear_step* l, const double* y_next
     double *m_v = l->work + 3 * (dofs + rows), *m_p = m_v + dofs, *m_u = m_p + rows;
     memset(m_v, 0, (dofs + 2 * rows) * sizeof *m_v);
     memset(y, 0, (size_t)total * sizeof *y);
+    if (l->met) {
+        memset(l->gain, 0, 2 * (size_t)perpi_linear_size_of(l->step.in.model).n * sizeof *l->gain);
+    }
     perpi_linear_advance_adjoint(l, y_next, y, m_v);
     perpi_linear_solve(l, m_v, m_p, PERPI_LINEAR_REFINEMENTS);
     /* the law's right-hand side is g - A r_u */
@@ -603,6 +700,12 @@ perp_status perpi_linear_step_adjoint(perpi_linear_step* l, const double* y_next
         }
     }
     perpi_linear_residual_adjoint(l, m_v, m_u, y);
+    if (l->met) {
+        const perp_status gained = perpi_linear_gain_adjoint(l, y, multiplier);
+        if (gained != PERP_OK) {
+            return gained;
+        }
+    }
     if (multiplier != NULL) {
         double* g = multiplier + dofs + rows;
         memcpy(multiplier, m_v, dofs * sizeof *m_v);

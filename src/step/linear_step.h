@@ -2,7 +2,7 @@
  *
  * Method     docs/notation.md, "Derivatives of a step"
  * Notation   x = (displacements of the poses, velocities, integrals of controllers, displacements of the poses of the
- *            step before), laid out as perpi_linear_size says; v', p the solution of the step's problem
+ *            step before, the offset of an impact), laid out as perpi_linear_size says; v', p the solution of the step's problem
  *
  * With its active set frozen (open, sticking, sliding, at a bound, which member of a group acts) the laws of a step are
  * equations, and their linear form is
@@ -37,12 +37,20 @@ typedef struct perpi_taken_step {
     const double* v_solved;      /* flat: velocities that solved it */
     const double *q_end, *v_end; /* flat: the state after it */
     bool carries;                /* the state keeps angular momentum (momentum.h) */
+    bool free;   /* no constraint acts; its end is that of free bodies and not read */
     bool impact; /* an impact by Newton's law instead of a step in time; h is not read */
     /* The step before, for the slip of rolling contacts (rolling.c); NULL: there was none. */
     const double* q_before;
     const perp_contact* contact_before;
     int32_t contact_before_count;
     double h_before;
+    /* Fixed steps with restitution: impacts have times, and leave an offset of the poses (src/sim/impact_time.c). */
+    const double* offset;        /* at the start (perpi_offset_size); NULL: there is none */
+    const double* offset_end;    /* after an impact; NULL: impacts have no times */
+    double h_meeting, h_nominal; /* of an impact: the step in which it happens, the scene's step */
+    /* of an impact: the step that follows without its contacts, for the change of velocity until its time; NULL: not
+     * known */
+    const struct perpi_taken_step* without;
 } perpi_taken_step;
 
 typedef struct perpi_linear_report {
@@ -59,7 +67,9 @@ void perpi_linear_step_destroy(perpi_linear_step* l);
 /* Numbers of a displacement of the state, and where its parts begin. */
 typedef struct perpi_linear_size {
     int32_t n; /* velocities: 6 (planar 3) a body, prescribed ones included */
-    int32_t q, v, s, before, total;
+    int32_t q, v, s, before;
+    int32_t offset; /* of the poses, after an impact; total: the model has no restitution */
+    int32_t total;
 } perpi_linear_size;
 perpi_linear_size perpi_linear_size_of(const perp_model* model);
 
@@ -77,7 +87,10 @@ PERP_NODISCARD perp_status perpi_linear_step_make(perpi_linear_step* l,
                                                   const perpi_taken_step* step,
                                                   const perpi_linear_options* options);
 const perpi_linear_report* perpi_linear_step_report(const perpi_linear_step* l);
+/* That of another choice, where this one is only compared with it. */
+void perpi_linear_step_set_report(perpi_linear_step* l, const perpi_linear_report* report);
 
+bool perpi_linear_step_is_impact(const perpi_linear_step* l);
 /* Whether no constraint has an impulse or an active law. */
 bool perpi_linear_step_free(const perpi_linear_step* l);
 
@@ -103,6 +116,19 @@ typedef struct perpi_linear_light {
 /* Adds those of the step by the multipliers of its adjoint. */
 void perpi_linear_step_light(const perpi_linear_step* l, const double* multiplier,
                              perpi_linear_light* light);
+
+/* One such number: value times what it changes of the step is added to a parameter vector. Not of impacts. */
+typedef enum perpi_light_kind {
+    PERPI_LIGHT_MASS,
+    PERPI_LIGHT_INERTIA,
+    PERPI_LIGHT_GRAVITY, /* part 0..2 */
+    PERPI_LIGHT_DRAG,    /* part 0, 1 */
+    PERPI_LIGHT_FRICTION_BODY,
+    PERPI_LIGHT_FRICTION_SHAPE,
+    PERPI_LIGHT_FRICTION_PAIR,
+} perpi_light_kind;
+void perpi_linear_step_light_change(const perpi_linear_step* l, perpi_light_kind kind,
+                                    int32_t index, int32_t part, double value, double* parameter);
 
 /* dx: at the start; parameter: NULL, or the change by a parameter as above; dx_next: after the step. */
 PERP_NODISCARD perp_status perpi_linear_step_forward(perpi_linear_step* l, const double* dx,

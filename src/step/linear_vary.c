@@ -120,6 +120,8 @@ static perp_status vary_contact(perpi_linear_step* l, const perp_model* model, b
     }
     if (l->step.impact) {
         c->drift[0] = 0.0;
+    } else if (geometry && l->step.offset != NULL) {
+        c->drift[0] = perpi_linear_shifted_gap(l, c) / in->h;
     }
     if (l->d[l->d_of[i]].rolling != PERPI_ROLLING_NONE) {
         return vary_rolling(l, model, geometry, l->d[l->d_of[i]].rolling, &in->contact[i], c);
@@ -213,6 +215,9 @@ static perp_status add_next_state(perpi_linear_step* l, const perpi_step_input* 
     }
     memcpy(l->q_next, in->q, (size_t)(qn * bodies) * sizeof *l->q_next);
     memcpy(l->v_next, l->step.v_solved, (size_t)(vn * bodies) * sizeof *l->v_next);
+    if (l->step.offset != NULL) {
+        perpi_displace(model, l->step.offset, false, l->q_next);
+    }
     status = perpi_advance(in, l->q_next, l->v_next);
     if (status != PERP_OK) {
         return status;
@@ -257,7 +262,7 @@ static perp_status formulate_varied(perpi_linear_step* l, const perpi_step_input
     const perp_status status = perpi_formulate_other(
         l->varied, in->model, PERPI_PURPOSE_IMPACT, 1.0,
         &(perpi_placed){in->q, in->v, in->contact, in->contact_count, in->joint});
-    for (int32_t i = 0; status == PERP_OK && i < in->contact_count; ++i) {
+    for (int32_t i = 0; status == PERP_OK && !l->met && i < in->contact_count; ++i) {
         if (l->rebound[i] != 0.0) {
             const double e = l->rebound[i] *
                              perp_model_pair_restitution(in->model, in->contact[i].body_a,
@@ -302,6 +307,11 @@ perp_status perpi_linear_step_vary(perpi_linear_step* l, const perpi_variation* 
         return perpi_fail(l->context, PERP_ERROR_UNSUPPORTED,
                           "gradient: a parameter changes the rows of the step at t = %.9g", in.t);
     }
+    if (status == PERP_OK && l->met) {
+        perpi_linear_meeting_vary(l, model, weight,
+                                  out + l->dofs + 2 * l->rows + perpi_linear_size_of(model).offset);
+        status = perpi_linear_gain_vary(l, by, weight, out + perpi_linear_own_size(l));
+    }
     if (status == PERP_OK) {
         add_residual(l, weight, out);
         status = l->step.impact
@@ -311,30 +321,48 @@ perp_status perpi_linear_step_vary(perpi_linear_step* l, const perpi_variation* 
     return status;
 }
 
-/* d mu of a contact by the coefficients that it comes from: a pair's, or the geometric mean of two. */
-static void add_friction(const perp_model* model, const perp_contact* c, double weight,
-                         perpi_linear_light* light)
+/* The coefficients that mu of a contact comes from: a pair's, or two whose geometric mean it is. */
+typedef struct friction_source {
+    int32_t pair;     /* -1: the two */
+    bool shape[2];    /* of a shape, else of a body */
+    int32_t index[2]; /* of it */
+    double slope[2];  /* d mu */
+} friction_source;
+
+static friction_source friction_of(const perp_model* model, const perp_contact* c)
 {
     const int32_t shape[2] = {perpi_key_shape_a(c->key), perpi_key_shape_b(c->key)};
     const perpi_surface* s[2] = {&model->surface[shape[0]], &model->surface[shape[1]]};
     const bool own = !isnan(s[0]->friction) || !isnan(s[1]->friction);
     const perpi_pair* pair = own ? NULL : perpi_model_pair(model, s[0]->body, s[1]->body);
+    friction_source f = {.pair = -1};
     if (pair != NULL && !isnan(pair->mu)) {
-        light->friction_pair[pair - model->pair] += weight;
+        f.pair = (int32_t)(pair - model->pair);
+        return f;
+    }
+    double mu[2];
+    for (int side = 0; side < 2; ++side) {
+        f.shape[side] = !isnan(s[side]->friction);
+        f.index[side] = f.shape[side] ? shape[side] : s[side]->body;
+        mu[side] = f.shape[side] ? s[side]->friction : model->body[s[side]->body].friction;
+    }
+    for (int side = 0; side < 2; ++side) {
+        f.slope[side] = mu[side] > 0.0 ? 0.5 * sqrt(mu[1 - side] / mu[side]) : 0.0;
+    }
+    return f;
+}
+
+static void add_friction(const perp_model* model, const perp_contact* c, double weight,
+                         perpi_linear_light* light)
+{
+    const friction_source f = friction_of(model, c);
+    if (f.pair >= 0) {
+        light->friction_pair[f.pair] += weight;
         return;
     }
-    double f[2];
     for (int side = 0; side < 2; ++side) {
-        f[side] =
-            isnan(s[side]->friction) ? model->body[s[side]->body].friction : s[side]->friction;
-    }
-    for (int side = 0; side < 2; ++side) {
-        const double slope = f[side] > 0.0 ? 0.5 * sqrt(f[1 - side] / f[side]) : 0.0;
-        if (isnan(s[side]->friction)) {
-            light->friction_body[s[side]->body] += weight * slope;
-        } else {
-            light->friction_shape[shape[side]] += weight * slope;
-        }
+        double* of = f.shape[side] ? light->friction_shape : light->friction_body;
+        of[f.index[side]] += weight * f.slope[side];
     }
 }
 
@@ -367,5 +395,66 @@ void perpi_linear_step_light(const perpi_linear_step* l, const double* multiplie
         if (weight != 0.0) {
             add_friction(model, &in->contact[i], weight, light);
         }
+    }
+}
+
+/* d mu of a contact by one coefficient. */
+static double friction_slope(const perp_model* model, const perp_contact* c, perpi_light_kind kind,
+                             int32_t index)
+{
+    const friction_source f = friction_of(model, c);
+    double sum = 0.0;
+    if (f.pair >= 0 || kind == PERPI_LIGHT_FRICTION_PAIR) {
+        return f.pair == index && kind == PERPI_LIGHT_FRICTION_PAIR ? 1.0 : 0.0;
+    }
+    for (int side = 0; side < 2; ++side) {
+        const bool same =
+            f.shape[side] == (kind == PERPI_LIGHT_FRICTION_SHAPE) && f.index[side] == index;
+        sum += same ? f.slope[side] : 0.0;
+    }
+    return sum;
+}
+
+void perpi_linear_step_light_change(const perpi_linear_step* l, perpi_light_kind kind,
+                                    int32_t index, int32_t part, double value, double* parameter)
+{
+    const perp_model* model = l->step.in.model;
+    const double h = l->step.in.h;
+    if (kind >= PERPI_LIGHT_FRICTION_BODY) {
+        double* mu = parameter + l->dofs + l->rows;
+        for (int32_t i = 0; i < l->f->contact_count; ++i) {
+            const perp_contact* c = &l->step.in.contact[i];
+            if (l->d_of[i] >= 0 && c->cone != PERP_CONE_NONE) {
+                mu[l->f->constraint[i].row] += value * friction_slope(model, c, kind, index);
+            }
+        }
+        return;
+    }
+    const int32_t block = l->f->block_of[index];
+    if (block < 0) {
+        return;
+    }
+    const perpi_body* body = &model->body[index];
+    double* r = parameter + l->f->dof[block];
+    const double *next = l->v + l->f->dof[block],
+                 *v = l->step.in.v + (size_t)perpi_v_stride(model) * (size_t)index;
+    const int32_t linear = model->dimension;
+    switch (kind) {
+    case PERPI_LIGHT_MASS:
+        for (int32_t k = 0; k < linear; ++k) {
+            r[k] += value * (v[k] + h * v3_get(body->gravity, k) - next[k]);
+        }
+        break;
+    case PERPI_LIGHT_INERTIA:
+        for (int32_t k = linear; k < body->dofs; ++k) {
+            r[k] += value * (v[k] - next[k]);
+        }
+        break;
+    case PERPI_LIGHT_GRAVITY: r[part] += part < linear ? value * h * body->mass : 0.0; break;
+    default:
+        for (int32_t k = part == 0 ? 0 : linear; k < (part == 0 ? linear : body->dofs); ++k) {
+            r[k] -= value * h * next[k];
+        }
+        break;
     }
 }

@@ -124,6 +124,16 @@ static void act_on_particles(const perp_model* model, const perp_contact* contac
     }
 }
 
+perp_status perpi_contact_change(const perp_model* model, const perpi_pose* pose,
+                                 const perp_contact* contact, perpi_contact_derivative* g)
+{
+    const perp_status status = perpi_contact_derivative_at(model, pose, contact, g);
+    if (status == PERP_OK) {
+        act_on_particles(model, contact, g);
+    }
+    return status;
+}
+
 /* Velocity of the surface of one side by a belt or a driven wheel; world. */
 static vec3 belt_velocity(const perpi_solved* at, const perp_contact* contact, int side)
 {
@@ -141,7 +151,7 @@ static vec3 belt_velocity(const perpi_solved* at, const perp_contact* contact, i
 }
 
 /* The part of the way from A's point to B's at which the impulse acts on a side: formulate.c, contact_arm. */
-static double acting_part(const perp_model* model, const perp_contact* contact, int side)
+double perpi_acting_part(const perp_model* model, const perp_contact* contact, int side)
 {
     const perpi_body *a = &model->body[contact->body_a], *b = &model->body[contact->body_b];
     if (a->dofs == 0 || b->dofs == 0) {
@@ -228,12 +238,11 @@ static perp_status differentiate_contact(const perpi_solved* at, int32_t index,
     const int32_t body[2] = {contact->body_a, contact->body_b};
     const pair_motion m = motion_of(at, body);
     perpi_contact_derivative g;
-    const perp_status status = perpi_contact_derivative_at(model, f->pose, contact, &g);
+    const perp_status status = perpi_contact_change(model, f->pose, contact, &g);
     if (status != PERP_OK) {
         return status;
     }
     begin_derivative(body, d);
-    act_on_particles(model, contact, &g);
     const perp_contact* before = perpi_rolling_before(at, contact);
     if (before != NULL) {
         const perp_status rolling = add_rolling(at, contact, before, &g, constraint->rows, d);
@@ -246,7 +255,7 @@ static perp_status differentiate_contact(const perpi_solved* at, int32_t index,
     perpi_row row[4];
     double part[2];
     for (int side = 0; side < 2; ++side) {
-        part[side] = acting_part(model, contact, side);
+        part[side] = perpi_acting_part(model, contact, side);
     }
     for (int i = 0; i < 4; ++i) {
         row[i] = (perpi_row){.angular = i == 3, .dir = direction[i]};

@@ -21,6 +21,9 @@ typedef struct perpi_constraint_derivative {
     perpi_rolling_case rolling;
     bool border;
     double rate[2][PERPI_PAIR_DOFS], before[2][PERPI_PAIR_DOFS];
+    bool
+        shifted; /* of a contact: an offset of the poses shifts its gap; d u of the normal row by it */
+    double shift[PERPI_PAIR_DOFS];
 } perpi_constraint_derivative;
 
 /* The displacements that exist: all twelve, or of planar bodies x, y and the rotation about z of each. */
@@ -45,6 +48,13 @@ typedef struct perpi_solved {
  * message names it. */
 PERP_NODISCARD perp_status perpi_constraint_differentiate(const perpi_solved* at, int32_t index,
                                                           perpi_constraint_derivative* d);
+
+/* The geometry of a contact by displacements, with its point where it acts on particles. */
+PERP_NODISCARD perp_status perpi_contact_change(const perp_model* model, const perpi_pose* pose,
+                                                const perp_contact* contact,
+                                                perpi_contact_derivative* g);
+/* The part of the way from A's point to B's at which the impulse acts on a side. */
+double perpi_acting_part(const perp_model* model, const perp_contact* contact, int side);
 
 /* The contact of the step before with the same features, if the slip of this one may depend on it; NULL: none. */
 const perp_contact* perpi_rolling_before(const perpi_solved* at, const perp_contact* contact);

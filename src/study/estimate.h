@@ -42,8 +42,10 @@ typedef struct perpi_channel {
     bool body_frame; /* velocities along the axes of the body */
     perp_quantity quantity;
     const char* column[PERPI_CHANNEL_COLUMNS]; /* names in the data */
-    int32_t first_column, columns;             /* among the columns of a row */
-    int32_t first_residual, width;             /* among the residuals of a row */
+    const char*
+        after[PERPI_CHANNEL_COLUMNS]; /* of impacts: those after it; [0] NULL: not measured then */
+    int32_t first_column, columns;    /* among the columns of a row */
+    int32_t first_residual, width;    /* among the residuals of a row */
     double noise;     /* standard deviation of one residual before it is divided by it */
     bool noise_given; /* else it is estimated */
     /* measured = scale * predicted + offset; a position is that of the point `at` of the body, an orientation is
@@ -146,6 +148,8 @@ typedef struct perpi_estimate {
     const char* time_column;  /* NULL: rate */
     const char* trajectory_column; /* NULL: each file is one */
     double rate;
+    /* Each row of the data is an impact, without times: a trajectory of two rows, before and after it. */
+    bool impacts;
     perpi_data data;
     char** name; /* memory of names that are put together here */
     size_t name_count, name_room;

@@ -300,6 +300,45 @@ static perp_status bind_channels(const binding* b)
     return PERP_OK;
 }
 
+/* Columns after an impact: {"v": ["vx1", "vy1"], "w": "w1"}. */
+static perp_status bind_after(const binding* b)
+{
+    perpi_estimate* e = b->e;
+    const json_t* after = json_object_get(b->s->root, "after");
+    const char* names[PERPI_ESTIMATE_CHANNELS + 1] = {NULL};
+    if (after == NULL) {
+        return PERP_OK;
+    }
+    const size_t mark = perpi_reader_enter(b->r, "after");
+    for (int32_t i = 0; i < e->channel_count; ++i) {
+        names[i] = e->channel[i].name;
+    }
+    PERPI_TRY(perpi_read_object(b->r, after, names));
+    for (int32_t i = 0; i < e->channel_count; ++i) {
+        perpi_channel* c = &e->channel[i];
+        const json_t* value = json_object_get(after, c->name);
+        if (value == NULL) {
+            continue;
+        }
+        const size_t inner = perpi_reader_enter(b->r, c->name);
+        bool good = c->columns == 1 ? json_is_string(value) || json_array_size(value) == 1
+                                    : json_array_size(value) == (size_t)c->columns;
+        for (int32_t k = 0; good && k < c->columns; ++k) {
+            c->after[k] =
+                json_string_value(json_is_array(value) ? json_array_get(value, (size_t)k) : value);
+            good = c->after[k] != NULL;
+        }
+        if (!good) {
+            return perpi_reader_fail(b->r, PERP_ERROR_INPUT,
+                                     "must be a list of %d names of columns, as the channel has",
+                                     c->columns);
+        }
+        perpi_reader_leave(b->r, inner);
+    }
+    perpi_reader_leave(b->r, mark);
+    return PERP_OK;
+}
+
 static perp_status bind_noise(const binding* b)
 {
     perpi_estimate* e = b->e;
@@ -535,6 +574,7 @@ perp_status perpi_estimate_bind(perpi_reader* r, perp_study* s)
     b.model = perp_scene_model(s->scene);
     b.planar = perp_model_dimension(b.model) == 2;
     PERPI_TRY(bind_channels(&b));
+    PERPI_TRY(bind_after(&b));
     PERPI_TRY(bind_noise(&b));
     PERPI_TRY(bind_parameters(&b));
     b.model = perp_scene_model(s->scene); /* it was built anew */

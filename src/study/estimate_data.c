@@ -27,7 +27,8 @@ typedef struct table {
     perpi_data* data;
     const char* path; /* kept by the data */
     int64_t line;
-    int32_t* target; /* of each column of the file: among those of a row */
+    int32_t*
+        target; /* of each column of a row: its column in the file; then of those after an impact, -1: none */
     int32_t columns;
     int32_t time, trajectory; /* columns of the file; -1: none */
     double* row;              /* time, then the columns */
@@ -113,7 +114,7 @@ static perp_status read_header(table* t, const char* line, const char* end)
         return perpi_fail(t->context, PERP_ERROR_INPUT, "%s:%lld: more than %d columns", t->path,
                           (long long)t->line, COLUMN_LIMIT);
     }
-    PERPI_TRY(perpi_alloc(t->context, (size_t)e->columns, sizeof *t->target, &t->target));
+    PERPI_TRY(perpi_alloc(t->context, 2 * (size_t)e->columns, sizeof *t->target, &t->target));
     PERPI_TRY(perpi_alloc(t->context, (size_t)t->columns, sizeof *t->row, &t->row));
     t->time = t->trajectory = -1;
     if (e->time_column != NULL) {
@@ -125,7 +126,12 @@ static perp_status read_header(table* t, const char* line, const char* end)
     for (int32_t i = 0; i < e->channel_count; ++i) {
         const perpi_channel* c = &e->channel[i];
         for (int32_t k = 0; k < c->columns; ++k) {
+            int32_t* after = &t->target[e->columns + c->first_column + k];
             PERPI_TRY(find_column(t, c->column[k], line, end, &t->target[c->first_column + k]));
+            *after = -1;
+            if (c->after[k] != NULL) {
+                PERPI_TRY(find_column(t, c->after[k], line, end, after));
+            }
         }
     }
     return PERP_OK;
@@ -211,7 +217,7 @@ static perp_status begin_trajectory(table* t, double number)
 static perp_status row_time(table* t, perpi_trajectory* x, double* time)
 {
     if (t->time < 0) {
-        *time = (double)x->rows / t->e->rate;
+        *time = t->e->impacts ? 0.0 : (double)x->rows / t->e->rate;
         return PERP_OK;
     }
     const double now = t->row[t->time];
@@ -236,10 +242,26 @@ static perp_status row_time(table* t, perpi_trajectory* x, double* time)
     return PERP_OK;
 }
 
-static perp_status add_row(table* t)
+/* Appends the columns of a row. */
+static perp_status put_row(table* t, double time, const int32_t* target)
 {
     perpi_data* d = t->data;
     const size_t row = (size_t)t->e->columns + 1;
+    PERPI_TRY(perpi_grow(t->context, &d->number, &d->number_room, d->number_count + row,
+                         sizeof *d->number));
+    double* to = d->number + d->number_count;
+    to[0] = time;
+    for (int32_t i = 0; i < t->e->columns; ++i) {
+        to[1 + i] = target[i] >= 0 ? t->row[target[i]] : NAN;
+    }
+    PERPI_TRY(check_row(t, to + 1));
+    d->number_count += row;
+    return PERP_OK;
+}
+
+static perp_status add_row(table* t)
+{
+    perpi_data* d = t->data;
     double number = (double)d->count + 1.0, time = 0.0;
     if (t->trajectory >= 0) {
         number = t->row[t->trajectory];
@@ -250,22 +272,19 @@ static perp_status add_row(table* t)
                               t->path, (long long)t->line, t->e->trajectory_column);
         }
     }
-    if (!t->open || (t->trajectory >= 0 && (double)d->trajectory[d->count - 1].number != number)) {
+    if (!t->open || t->e->impacts ||
+        (t->trajectory >= 0 && (double)d->trajectory[d->count - 1].number != number)) {
         PERPI_TRY(begin_trajectory(t, number));
         t->open = true;
     }
     perpi_trajectory* x = &d->trajectory[d->count - 1];
     PERPI_TRY(row_time(t, x, &time));
-    PERPI_TRY(perpi_grow(t->context, &d->number, &d->number_room, d->number_count + row,
-                         sizeof *d->number));
-    double* to = d->number + d->number_count;
-    to[0] = time;
-    for (int32_t i = 0; i < t->e->columns; ++i) {
-        to[1 + i] = t->row[t->target[i]];
-    }
-    PERPI_TRY(check_row(t, to + 1));
-    d->number_count += row;
+    PERPI_TRY(put_row(t, time, t->target));
     x->rows += 1;
+    if (t->e->impacts) {
+        PERPI_TRY(put_row(t, time, t->target + t->e->columns));
+        x->rows += 1;
+    }
     return PERP_OK;
 }
 
@@ -286,8 +305,10 @@ static perp_status read_lines(table* t, const char* text, size_t length)
                 if (status == PERP_OK) {
                     status = perpi_alloc(t->context, (size_t)t->columns, sizeof *used, &used);
                 }
-                for (int32_t i = 0; status == PERP_OK && i < t->e->columns; ++i) {
-                    used[t->target[i]] = true;
+                for (int32_t i = 0; status == PERP_OK && i < 2 * t->e->columns; ++i) {
+                    if (t->target[i] >= 0) {
+                        used[t->target[i]] = true;
+                    }
                 }
                 if (status == PERP_OK && t->time >= 0) {
                     used[t->time] = true;

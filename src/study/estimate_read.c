@@ -164,7 +164,12 @@ static perp_status read_times(perpi_reader* r, perp_study* s)
     PERPI_TRY(perpi_read_string(r, s->root, "time", &e->time_column));
     PERPI_TRY(read_positive(r, s->root, "rate", &e->rate));
     PERPI_TRY(perpi_read_string(r, s->root, "trajectory", &e->trajectory_column));
-    if ((e->time_column != NULL) == (e->rate > 0.0)) {
+    e->impacts = json_object_get(s->root, "after") != NULL;
+    if (e->impacts && (e->time_column != NULL || e->rate > 0.0)) {
+        return perpi_reader_fail_key(r, e->rate > 0.0 ? "rate" : "time", PERP_ERROR_INPUT,
+                                     "the rows are impacts (/after), which have no times");
+    }
+    if (!e->impacts && (e->time_column != NULL) == (e->rate > 0.0)) {
         return perpi_reader_fail(r, PERP_ERROR_INPUT,
                                  "must have one of /time (the name of a column) and /rate "
                                  "(rows per unit of time)%s",
@@ -266,6 +271,11 @@ static perp_status read_choices(perpi_reader* r, perp_study* s)
     PERPI_TRY(perpi_study_whole(r, s->root, "window", 2, 1000000, &window));
     e->particles = DEFAULT_PARTICLES;
     PERPI_TRY(perpi_study_whole(r, s->root, "particles", 2, 1000000000, &e->particles));
+    if (e->impacts && method != PERPI_ESTIMATE_LAWS) {
+        return perpi_reader_fail_key(
+            r, "method", PERP_ERROR_INPUT,
+            "the rows are impacts (/after): the method must be laws, got %s", methods[method]);
+    }
     e->method = (perpi_estimate_method)method;
     e->seed = (uint64_t)seed;
     e->segments = (int32_t)segments;

@@ -340,4 +340,98 @@ def a_model_may_be_in_utf_16():
         assert perp("check", "wide.xml", "--json").json["status"] == "ok", code
 
 
+def l_prism():
+    """An L of unit thickness, (0,0) to (3,1) and (0,1) to (1,3), as triangles; closed, seen from outside."""
+    P = [(0, 0), (3, 0), (3, 1), (1, 1), (1, 3), (0, 3)]
+    T = []
+    for a, b, c in ((0, 1, 2), (0, 2, 3), (0, 3, 5), (3, 4, 5)):
+        T += [[(*P[a], 0), (*P[c], 0), (*P[b], 0)], [(*P[a], 1), (*P[b], 1), (*P[c], 1)]]
+    for p, q in zip(P, P[1:] + P[:1]):
+        T += [[(*p, 0), (*q, 0), (*q, 1)], [(*p, 0), (*q, 1), (*p, 1)]]
+    return np.array(T, float)
+
+
+def body_of(geom, asset=""):
+    """mass, centre, inertia about it of a free body with this geom."""
+    with open("one.xml", "w") as f:
+        f.write('<mujoco><asset>%s</asset><worldbody><body name="b"><freejoint/>%s</body></worldbody></mujoco>'
+                % (asset, geom))
+    perp("import", "one.xml", "-o", "one.json")
+    body = json.load(open("one.json"))["bodies"][0]
+    return body["mass"], np.array(body.get("position", [0, 0, 0])), np.array(body["inertia"])
+
+
+def same_mass(found, expected, room=1e-9):
+    for a, b in zip(found, expected):
+        assert np.max(np.abs(np.array(a) - b)) <= room * (1 + np.max(np.abs(b))), (found, expected)
+
+
+def box(low, high):
+    """A solid box between two corners at unit density; zero thickness: a plate."""
+    d, c = np.subtract(high, low), np.add(high, low) / 2
+    m = float(np.prod([x for x in d if x > 0]))
+    return m, c, m / 12 * np.diag([d[1] ** 2 + d[2] ** 2, d[0] ** 2 + d[2] ** 2, d[0] ** 2 + d[1] ** 2])
+
+
+def total(parts):
+    all_of = (0.0, np.zeros(3), np.zeros((3, 3)))
+    for p in parts:
+        all_of = add(all_of, p)
+    return all_of
+
+
+@test
+def the_mass_of_a_mesh_follows_its_rule():
+    T = l_prism()
+    points = " ".join("%r" % float(v) for v in T.ravel())
+    faces = " ".join(str(i) for i in range(3 * len(T)))
+
+    def mesh(rule):
+        return body_of('<geom type="mesh" mesh="l" density="1"/>',
+                       '<mesh name="l" vertex="%s" face="%s" %s/>' % (points, faces, rule))
+    same_mass(mesh('inertia="exact"'), total([box((0, 0, 0), (3, 1, 1)), box((0, 1, 0), (1, 3, 1))]))
+    # the hull: a square of 3 less the triangle (3,1) (3,3) (1,3) of centroid (7/3, 7/3)
+    m, c = -2.0, np.array([7 / 3, 7 / 3, 0.5])
+    S = np.array([[2 ** 2 / 18, -2 ** 2 / 36, 0], [-2 ** 2 / 36, 2 ** 2 / 18, 0], [0, 0, 1 / 12]])
+    same_mass(mesh('inertia="convex"'),
+              add(box((0, 0, 0), (3, 3, 1)), (m, c, m * (np.trace(S) * np.eye(3) - S))))
+    plates = [box((0, 0, z), (3, 1, z)) for z in (0, 1)] + [box((0, 1, z), (1, 3, z)) for z in (0, 1)]
+    plates += [box((*p, 0), (*q, 1)) for p, q in (((0, 0), (3, 0)), ((3, 0), (3, 1)), ((1, 1), (3, 1)),
+                                                 ((1, 1), (1, 3)), ((0, 3), (1, 3)), ((0, 0), (0, 3)))]
+    same_mass(mesh('inertia="shell"'), total(plates))
+    # legacy, by the published description: tetrahedra that count as positive, from the centre of the surface
+    # to find the centre of mass, then from that
+    def tetrahedra(o):
+        D = T - o
+        v = np.abs(np.einsum("ij,ij->i", D[:, 0], np.cross(D[:, 1], D[:, 2]))) / 6
+        S = sum(w / 20 * (np.outer(d.sum(0), d.sum(0)) + d.T @ d) for w, d in zip(v, D))
+        return v.sum(), o + (v[:, None] * D.sum(1) / 4).sum(0) / v.sum(), np.trace(S) * np.eye(3) - S
+    c = tetrahedra(total(plates)[1])[1]
+    m, _, I = tetrahedra(c)
+    assert m > 5.3  # the solid has 5
+    for rule in ("", 'inertia="legacy"'):
+        same_mass(mesh(rule), (m, c, I))
+
+
+@test
+def a_shell_has_the_mass_of_its_surface():
+    reader = Reader(ARM)
+
+    def solid(kind, size):
+        geom = ET.fromstring('<geom type="%s" size="%s" density="1"/>' % (kind, " ".join(map(repr, size))))
+        m, _, I = reader.geom_mass(geom, None)
+        return np.append(m, np.diag(I))
+    for kind, size, grows in (("sphere", [0.3], [1]), ("box", [0.1, 0.2, 0.4], [1, 1, 1]),
+                              ("cylinder", [0.2, 0.5], [1, 1]), ("capsule", [0.2, 0.5], [1, 0])):
+        m, _, I = body_of('<geom type="%s" size="%s" density="1" shellinertia="true"/>'
+                          % (kind, " ".join(map(repr, size))))
+        e = 1e-5  # the layer between two solids, each face moved by e outward and inward
+        more, less = ([x + s * e * g for x, g in zip(size, grows)] for s in (1, -1))
+        expected = (solid(kind, more) - solid(kind, less)) / (2 * e)
+        assert np.max(np.abs(np.append(m, np.diag(I)) / expected - 1)) < 1e-7, (kind, m, I, expected)
+    with open("one.xml", "w") as f:
+        f.write(BALL.replace('size=".1"', 'type="ellipsoid" size=".1 .2 .3" shellinertia="true"') % ("<freejoint/>", ""))
+    assert "line 1: <geom> shellinertia: not for an ellipsoid" in perp("check", "one.xml", status=2).err
+
+
 main("mjcf")

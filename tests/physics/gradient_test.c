@@ -450,8 +450,10 @@ TEST(what_has_no_derivative_is_refused_by_name)
     static const struct {
         const char *part, *of, *message;
     } cases[] = {
-        {"'stepper': 'implicit'", "x", "implicit"},      {"'restitution': 0.5", "x", "restitution"},
-        {"'gravity': [0, -1]", "f", "b.force.x"},        {"'gravity': [0, -1]", "y", "'y'"},
+        {"'stepper': 'implicit'", "x", "implicit"},
+        {"'restitution': {'law': 'poisson', 'e': 0.5}", "x", "Poisson"},
+        {"'gravity': [0, -1]", "f", "b.force.x"},
+        {"'gravity': [0, -1]", "y", "'y'"},
         {"'allow_overlap': true", "x", "allow_overlap"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {

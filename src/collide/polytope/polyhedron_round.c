@@ -35,7 +35,61 @@ static uint32_t feature_of(int kind, int32_t index, uint32_t ball)
 
 /* ---- a plane --------------------------------------------------------------------------------------- */
 
-/* Every vertex within the margin. Feature: the vertex. */
+/* Of a plane and a polyhedron, in the polyhedron's frame: the gap of x is height + up . x. */
+typedef struct above_plane {
+    const perpi_polyhedron* p;
+    vec3 up;
+    double height;
+} above_plane;
+
+static double gap_of(const above_plane* a, int32_t vertex)
+{
+    return a->height + v3_dot(a->up, a->p->vertex[vertex]);
+}
+
+/* Whether a neighbour of a vertex keeps it open: if the gap of the neighbour is not negative at the end of
+ * the step, that of the vertex is positive, for every rotation within `room` of `spin`.
+ *
+ * Rotation by w changes the difference of the gaps of x and y by up . (R x - R y - (x - y)), which is
+ * up . (w x (x - y)) up to |w|^2 / 2 |x - y|. A neighbour that is left out itself has such a neighbour, and
+ * so on down to one that is not. Overlap may be kept for a step: it counts as 0. */
+static bool neighbour_keeps_open(const above_plane* a, int32_t vertex, double gap, vec3 spin,
+                                 double room)
+{
+    const perpi_polyhedron* p = a->p;
+    const vec3 x = p->vertex[vertex], tilt = v3_cross(a->up, spin);
+    const double angle = v3_norm(spin) + room, slope = room + 0.5 * angle * angle;
+    for (int32_t k = p->around_start[vertex]; k < p->around_start[vertex + 1]; ++k) {
+        const int32_t* end = p->edge[p->around[k]].vertex;
+        const int32_t other = end[0] == vertex ? end[1] : end[0];
+        const vec3 d = v3_sub(x, p->vertex[other]);
+        const double below = gap_of(a, other);
+        const double rise = gap - (below > 0.0 ? below : 0.0) + v3_dot(tilt, d);
+        if (rise > 0.0 && rise * rise > slope * slope * v3_dot(d, d)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* For every rotation that the step may have. */
+static bool cannot_touch(const above_plane* a, const perpi_pose* pose, int32_t vertex, double gap,
+                         const perpi_candidate_list* list)
+{
+    if (!(gap > 0.0)) {
+        return false;
+    }
+    if (neighbour_keeps_open(a, vertex, gap, v3(0, 0, 0), list->turn_most)) {
+        return true;
+    }
+    bool open = list->spins > 0 && isfinite(list->turn);
+    for (int32_t k = 0; open && k < list->spins; ++k) {
+        open = neighbour_keeps_open(a, vertex, gap, m3_tmul(pose->R, list->spin[k]), list->turn);
+    }
+    return open;
+}
+
+/* Every vertex within the margin; of many, those that can touch. Feature: the vertex. */
 perp_status perpi_plane_polyhedron(const perpi_shape* a, const perpi_pose* pose_a,
                                    const perpi_shape* b, const perpi_pose* pose_b, double margin,
                                    perpi_candidate_list* list)
@@ -50,8 +104,12 @@ perp_status perpi_plane_polyhedron(const perpi_shape* a, const perpi_pose* pose_
     if (!(center - v3_dot(down, p->vertex[lowest]) <= margin)) {
         return PERP_OK;
     }
+    const above_plane above = {p, v3_neg(down), center};
+    const bool lean = p->vertex_count >= PERPI_MANY_VERTICES && isfinite(list->turn_most);
     for (int32_t i = 0; i < p->vertex_count; ++i) {
-        if (!(center - v3_dot(down, p->vertex[i]) <= margin + 1e-9 * p->size)) {
+        const double height = center - v3_dot(down, p->vertex[i]);
+        if (!(height <= margin + 1e-9 * p->size) ||
+            (lean && cannot_touch(&above, pose_b, i, height, list))) {
             continue;
         }
         const vec3 x = perpi_pose_point(pose_b, p->vertex[i]);

@@ -1,0 +1,71 @@
+/* src/study/laws_pair.h - how far two measured states, one after the other, are from the laws of contact.
+ *
+ * Between the states (q, v) and (q+, v+) the momenta changed by forces, which are known, and by impulses p of the
+ * contacts, which are not. The residual of a pair at p has, in the units of a speed times the root of a mass,
+ *     dynamics      M0^(1/2) (v+ - M^-1 (k + J' p))                      k = M v + h f
+ *     of a contact  sqrt(w_n) times: the gap over a time, where it pushes without touching
+ *                                    u_n+ + e u_n, where it pushes; or p_n / m_n, where it does not
+ *                                    the overlap over that time
+ *     of friction   sqrt(w_t) F,  F = p_t / m_t - proj(p_t / m_t - u_t+),  proj: onto the disc of radius mu p_n / m_t
+ * F is zero exactly for Coulomb's law (sticking, or sliding against friction). Squares are twice energies. The
+ * loss of the pair is half the least sum of squares over p; no step is simulated. docs/notation.md derives it.
+ */
+#ifndef PERPI_LAWS_PAIR_H
+#define PERPI_LAWS_PAIR_H
+
+#include "base/context.h"
+
+typedef struct perpi_law_contact {
+    uint64_t key;
+    int32_t body_a, body_b;
+    int32_t row;      /* of its impulses: p_n, then p_t, p_o */
+    int32_t tangents; /* 0, 1, 2 */
+    double mu, e;
+    double before[3], after[3]; /* relative velocities n, t, o */
+    double gap;                 /* the least between the two states; 0 in an impact */
+    double m_n, m_t;            /* effective masses along the normal and in the tangent plane */
+    double compression;         /* Poisson's law: its impulse; NaN: Newton's law */
+    /* the piece of the residual that holds at the last p */
+    bool pushes, sticks;
+} perpi_law_contact;
+
+typedef struct perpi_law_pair {
+    int32_t n,
+        r; /* velocities; impulses: those of contacts, then those of joints, which have no law here */
+    double* c;       /* n: v+ - M^-1 k */
+    double* A;       /* n x r: M^-1 J' */
+    double* U;       /* n x n upper triangle: U' U = M0, the masses that weigh */
+    double time;     /* that divides gaps; 0: an impact, without gaps */
+    double w_n, w_t; /* masses that weigh the laws */
+    perpi_law_contact* contact;
+    int32_t contacts;
+    size_t c_room, A_room, U_room, contact_room;
+} perpi_law_pair;
+
+/* Scratch of a minimisation. */
+typedef struct perpi_law_work {
+    perp_context* context;
+    double *R, *J, *H, *g, *p, *best;
+    size_t R_room, J_room, H_room, g_room, p_room, best_room;
+} perpi_law_work;
+
+PERP_NODISCARD perp_status perpi_law_pair_room(perp_context* context, perpi_law_pair* pair,
+                                               int32_t n, int32_t r, int32_t contacts);
+void perpi_law_pair_free(perp_context* context, perpi_law_pair* pair);
+void perpi_law_work_free(perpi_law_work* work);
+
+/* Rows of the residual. */
+int32_t perpi_law_rows(const perpi_law_pair* pair);
+/* The residual at p: perpi_law_rows numbers. J: rows x r, d R / d p, or NULL. frozen: the pieces (pushes, sticks) are kept,
+ * so that a difference of two residuals is that of smooth functions; else they are chosen and written. */
+void perpi_law_residual(perpi_law_pair* pair, const double* p, bool frozen, double* R, double* J);
+/* The impulses of least residual, into p; *loss is half its square. Starts: without impulses, with those of the
+ * nearest contact, with those of all near ones; Gauss-Newton with halved steps from each. */
+PERP_NODISCARD perp_status perpi_law_minimise(perpi_law_work* work, perpi_law_pair* pair, double* p,
+                                              double* loss);
+/* Removes from each of `columns` columns of D (rows x columns) and from R what a change of p can remove to first order: the
+ * residual of the loss, as a function of the parameters alone (variable projection, [K75]). Pieces as at the last p. */
+PERP_NODISCARD perp_status perpi_law_project(perpi_law_work* work, perpi_law_pair* pair,
+                                             const double* p, int32_t columns, double* D);
+
+#endif
