@@ -64,7 +64,7 @@ const char* cli_nearest(const char* word, const char* const* list);
 extern const cli_verb cli_verb_run, cli_verb_check, cli_verb_list, cli_verb_export, cli_verb_verify,
     cli_verb_solve, cli_verb_compare, cli_verb_init, cli_verb_demo, cli_verb_replay, cli_verb_plot,
     cli_verb_render, cli_verb_import, cli_verb_forces, cli_verb_sweep, cli_verb_design,
-    cli_verb_gradient, cli_verb_worker, cli_verb_help;
+    cli_verb_estimate, cli_verb_gradient, cli_verb_worker, cli_verb_help;
 extern const cli_verb* const cli_verbs[]; /* NULL-terminated */
 const cli_verb* cli_verb_find(const char* name);
 /* Says why a name is no verb: not built yet, misspelt, unknown. */

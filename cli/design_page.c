@@ -18,22 +18,8 @@ extern const char cli_design_template[], cli_design_template_end[];
 
 int design_check_page(const cli_args* args)
 {
-    const char* path = cli_value(args, "--page");
-    FILE* file = path != NULL ? fopen(path, "rb") : NULL;
-    if (file == NULL) {
-        return CLI_DONE;
-    }
-    const size_t head = (size_t)(cli_design_template_end - cli_design_template);
-    char* text = calloc(1, head + 64);
-    const size_t size = text != NULL ? fread(text, 1, head + 63, file) : 0;
-    (void)fclose(file);
-    const bool is = size > 0 && strstr(text, FORMAT) != NULL;
-    free(text);
-    return is ? CLI_DONE
-              : cli_fail(args->json, CLI_BAD_INPUT,
-                         "--page: %s: there is a file of that name that is no page of a design: "
-                         "give another name",
-                         path);
+    return page_check_kind(args, FORMAT, (size_t)(cli_design_template_end - cli_design_template),
+                           "a design");
 }
 
 /* ---- the two runs -----------------------------------------------------------------------------*/

@@ -8,14 +8,17 @@
 #include "cli.h"
 
 const cli_verb* const cli_verbs[] = {
-    &cli_verb_init,     &cli_verb_demo,   &cli_verb_check,   &cli_verb_run,    &cli_verb_replay,
-    &cli_verb_plot,     &cli_verb_render, &cli_verb_compare, &cli_verb_export, &cli_verb_verify,
-    &cli_verb_forces,   &cli_verb_solve,  &cli_verb_import,  &cli_verb_sweep,  &cli_verb_design,
-    &cli_verb_gradient, &cli_verb_worker, &cli_verb_list,    &cli_verb_help,   NULL,
+    &cli_verb_init,     &cli_verb_demo,     &cli_verb_check,
+    &cli_verb_run,      &cli_verb_replay,   &cli_verb_plot,
+    &cli_verb_render,   &cli_verb_compare,  &cli_verb_export,
+    &cli_verb_verify,   &cli_verb_forces,   &cli_verb_solve,
+    &cli_verb_import,   &cli_verb_sweep,    &cli_verb_design,
+    &cli_verb_estimate, &cli_verb_gradient, &cli_verb_worker,
+    &cli_verb_list,     &cli_verb_help,     NULL,
 };
 
 /* Verbs that are not implemented yet. */
-static const char* const planned[] = {"estimate", NULL};
+static const char* const planned[] = {NULL};
 
 const cli_verb* cli_verb_find(const char* name)
 {

@@ -140,4 +140,10 @@ int page_file_write(page_file* out, const page_run* run, int count, long long* s
 /* Removes a file that was begun. */
 void page_file_abandon(page_file* out);
 
+/* ---- pages of studies (page_kind.c) -------------------------------------------------------------*/
+
+/* Whether --page can be written: nothing is there, or a page that has `format` within its first `head` bytes and a few
+ * more. what: "a design". */
+int page_check_kind(const cli_args* args, const char* format, size_t head, const char* what);
+
 #endif

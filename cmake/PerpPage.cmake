@@ -50,7 +50,7 @@ __asm__(".pushsection .rodata\n"
 ]])
     set_source_files_properties(${source} PROPERTIES OBJECT_DEPENDS ${html})
     # The pages of studies are files without packages, embedded as they are.
-    foreach(kind study design)
+    foreach(kind study design estimate)
         set(study ${viewer}/study/${kind}.html)
         if(kind STREQUAL "study")
             set(study ${viewer}/study/page.html)

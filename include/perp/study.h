@@ -392,6 +392,70 @@ PERP_API const double* perp_design_candidate(const perp_study* study, int64_t ev
 PERP_API PERP_NODISCARD perp_status perp_results_evaluations(
     perp_results* results, bool (*fn)(void* user, const perp_evaluation* row), void* user);
 
+/* ---- an estimate ------------------------------------------------------------------------------
+ *
+ *     perp_estimate_def def = perp_estimate_def_default();
+ *     perp_estimate_run(context, study, &def, &estimate);
+ *     perp_estimate_value(estimate, 0).value ... perp_estimate_json(estimate) ...
+ *
+ * A study with `observe` is an estimate: parameters of a scene, and start states, from measured motion (docs/studies.md). */
+
+PERP_API bool perp_study_is_estimate(const perp_study* study);
+
+typedef struct perp_estimate_def {
+    size_t struct_size; /* set by ..._default() */
+    int32_t jobs;       /* workers; 0: one for each processor */
+    /* Called now and then. Returning false ends the search with PERP_ERROR_CANCELLED. NULL: never. */
+    bool (*progress)(void* user, int64_t iteration, double objective);
+    void* user;
+} perp_estimate_def;
+PERP_API perp_estimate_def perp_estimate_def_default(void);
+
+/* What was found, or the errors of a prediction. */
+typedef struct perp_estimate perp_estimate;
+PERP_API void perp_estimate_destroy(perp_estimate* estimate);
+
+/* Fits in forked workers; the process must have one thread. The study must outlive the estimate. PERP_ERROR_INPUT: bad
+ * data, or fewer values than unknowns; PERP_ERROR_SOLVE: the scene cannot be simulated along the data. */
+PERP_API PERP_NODISCARD perp_status perp_estimate_run(perp_context* context, perp_study* study,
+                                                      const perp_estimate_def* def,
+                                                      perp_estimate** estimate);
+/* Predicts the trajectories of CSV files from their first rows, with the parameters where the study starts them. */
+PERP_API PERP_NODISCARD perp_status perp_estimate_predict(perp_context* context, perp_study* study,
+                                                          const char* const* path, int32_t count,
+                                                          const perp_estimate_def* def,
+                                                          perp_estimate** estimate);
+/* Which of the study's `candidates` would shrink the intervals most. */
+PERP_API PERP_NODISCARD perp_status perp_estimate_plan(perp_context* context, perp_study* study,
+                                                       const perp_estimate_def* def,
+                                                       perp_estimate** estimate);
+
+typedef struct perp_estimated {
+    const char* name;
+    double value;
+    double low, high;  /* the interval of 95 %; infinite: the data cannot tell */
+    double deviation;  /* standard deviation */
+    bool identifiable; /* false: the interval is infinite */
+    bool at_bound;
+} perp_estimated;
+/* Of an estimate that was run. */
+PERP_API int32_t perp_estimate_count(const perp_estimate* estimate);
+PERP_API perp_estimated perp_estimate_value(const perp_estimate* estimate, int32_t parameter);
+PERP_API bool perp_estimate_converged(const perp_estimate* estimate);
+/* Everything as one JSON object, as `perp estimate --json` prints it. */
+PERP_API const char* perp_estimate_json(const perp_estimate* estimate);
+/* Times, data and predictions of the trajectories as JSON, for plots; at most so many trajectories and rows of each. */
+PERP_API PERP_NODISCARD perp_status perp_estimate_curves(const perp_estimate* estimate,
+                                                         int32_t trajectories, int32_t rows,
+                                                         const char** text);
+/* Writes the fitted study, with its scene inside: perp_estimate_predict takes it. And the fitted scene alone. */
+PERP_API PERP_NODISCARD perp_status perp_estimate_save(perp_estimate* estimate, const char* path);
+PERP_API PERP_NODISCARD perp_status perp_estimate_save_scene(perp_estimate* estimate,
+                                                             const char* path);
+/* Writes predicted rows in the form of the data: CSV. */
+PERP_API PERP_NODISCARD perp_status perp_estimate_save_rows(const perp_estimate* estimate,
+                                                            const char* path);
+
 #ifdef __cplusplus
 }
 #endif

@@ -75,6 +75,10 @@ static perp_status check_def(perp_context* context, const perp_study* study,
     if (def->out == NULL || def->out[0] == '\0') {
         return perpi_fail(context, PERP_ERROR_INPUT, "out: the database needs a name");
     }
+    if (study->estimate != NULL) {
+        return perpi_fail(context, PERP_ERROR_INPUT,
+                          "%s: /observe: an estimate: 'perp estimate' runs it", study->origin);
+    }
     if (study->design == NULL) {
         return perpi_fail(context, PERP_ERROR_INPUT,
                           "%s: has no /unknown: 'perp sweep' runs it, a design needs unknown and "

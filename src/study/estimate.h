@@ -25,7 +25,7 @@ typedef enum perpi_channel_kind {
     PERPI_CHANNEL_POSITION, /* of the centre of mass, or of a point of the body: 3 columns, planar 2 */
     PERPI_CHANNEL_ORIENTATION, /* quaternion w, x, y, z: 4 columns, 3 residuals (rotation vector, world); planar: the
                                   angle, whose residual is wrapped to (-pi, pi] */
-    PERPI_CHANNEL_VELOCITY,         /* of the centre of mass */
+    PERPI_CHANNEL_VELOCITY,         /* likewise */
     PERPI_CHANNEL_ANGULAR_VELOCITY, /* planar: 1 column */
 } perpi_channel_kind;
 
@@ -46,9 +46,10 @@ typedef struct perpi_channel {
         after[PERPI_CHANNEL_COLUMNS]; /* of impacts: those after it; [0] NULL: not measured then */
     int32_t first_column, columns;    /* among the columns of a row */
     int32_t first_residual, width;    /* among the residuals of a row */
-    double noise;     /* standard deviation of one residual before it is divided by it */
-    bool noise_given; /* else it is estimated */
-    /* measured = scale * predicted + offset; a position is that of the point `at` of the body, an orientation is
+    double noise;       /* standard deviation of one residual before it is divided by it */
+    double first_noise; /* given, or guessed from the data */
+    bool noise_given;   /* else it is estimated */
+    /* measured = scale * predicted + offset; a position or velocity is that of the point `at` of the body, an orientation is
      * that of a frame that is turned in the body by the rotation vector `turn` */
     perpi_sensor_number scale, offset[3], at[3], turn[3];
     bool has_sensor; /* one of these is not as if there were none */
@@ -207,10 +208,14 @@ typedef struct perpi_prediction {
     const double* start;     /* start_count, added to the nominal start; NULL: 0 */
     const perp_body_state*
         state; /* the nominal start, of every body of the model; NULL: perpi_predictor_nominal */
+    /* what `start` and the last columns of derivatives are; NULL: those of the estimate */
+    const perpi_start* coordinate;
+    int32_t coordinates;
     /* out, each may be NULL: */
     double* prediction; /* rows x columns */
     double* residual;   /* rows x width; NaN at gaps */
-    double* jacobian; /* d residual: (rows * width) x (parameter_count + start_count), 0 at gaps */
+    double*
+        jacobian; /* d residual: (rows * width) x (parameter_count + start_count or coordinates), 0 at gaps */
     perp_body_state* end; /* of every body at the last row */
     double* end_jacobian; /* d end: (12 * bodies) x the same columns, coordinates as of a start */
     perpi_prediction_info info;
@@ -303,8 +308,11 @@ typedef struct perpi_combination {
 
 /* Every method fills this. Memory is that of perpi_answer_create. */
 typedef struct perpi_answer {
-    int32_t n;                  /* parameters */
-    double *value, *low, *high; /* 95 % */
+    int32_t n;      /* parameters */
+    double* search; /* as a predictor takes them: a method fills it */
+    double*
+        unreduced; /* diagonal of the information before start states were eliminated; 0: not known */
+    double *value, *low, *high; /* as they are reported; 95 % */
     bool* identifiable;         /* false: low and high are infinite */
     double* covariance;         /* n x n; NaN rows of what is not identifiable */
     bool* at_bound;
@@ -347,10 +355,15 @@ PERP_NODISCARD perp_status perpi_estimate_filter(perpi_estimate_run* run, perpi_
 PERP_NODISCARD perp_status perpi_estimate_window(perpi_estimate_run* run, perpi_answer* answer);
 PERP_NODISCARD perp_status perpi_estimate_laws(perpi_estimate_run* run, perpi_answer* answer);
 
-/* From the information matrix of the parameters (n x n, start states eliminated): covariance, intervals,
- * identifiable, combinations. factor: of the standard deviations (noise that was estimated: Student's t). */
+/* From the information matrix of the parameters (n x n, of answer->search, start states eliminated), answer->search and
+ * degrees: values, covariance, intervals, identifiable, combinations. */
 PERP_NODISCARD perp_status perpi_answer_intervals(perp_context* context, const perpi_estimate* e,
                                                   const double* information, perpi_answer* answer);
+/* Values as they are reported of those that a predictor takes: inertias become masses and moments. D: derivatives, n x n;
+ * NULL: not wanted. */
+void perpi_answer_physical(const perpi_estimate* e, const double* search, double* value, double* D);
+/* Eigenvalues (to the diagonal of A) and eigenvectors (columns of V) of a symmetric matrix. */
+void perpi_symmetric_eigen(int32_t n, double* A, double* V);
 /* The two-sided 95 % quantile of Student's t with so many degrees of freedom. */
 double perpi_student_quantile(double degrees);
 

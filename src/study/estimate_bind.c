@@ -117,17 +117,17 @@ static perp_status read_sensor(const binding* b, const json_t* value, perpi_chan
     const size_t mark = perpi_reader_enter(b->r, "sensor");
     PERPI_TRY(perpi_read_object(b->r, sensor, all));
     const bool turned = c->kind == PERPI_CHANNEL_ORIENTATION;
-    const char* const wrong = c->kind != PERPI_CHANNEL_POSITION && json_object_get(sensor, "at")
-                                  ? "at"
+    const bool point = c->kind == PERPI_CHANNEL_POSITION || c->kind == PERPI_CHANNEL_VELOCITY;
+    const char* const wrong = !point && json_object_get(sensor, "at")          ? "at"
                               : !turned && json_object_get(sensor, "rotation") ? "rotation"
                               : turned && json_object_get(sensor, "scale")     ? "scale"
                               : turned && json_object_get(sensor, "offset")    ? "offset"
                                                                                : NULL;
     if (wrong != NULL) {
-        return perpi_reader_fail_key(
-            b->r, wrong, PERP_ERROR_INPUT,
-            "not of this channel: 'at' is of a position, 'rotation' of an orientation, 'scale' and "
-            "'offset' of all others");
+        return perpi_reader_fail_key(b->r, wrong, PERP_ERROR_INPUT,
+                                     "not of this channel: 'at' is of a position or velocity, "
+                                     "'rotation' of an orientation, 'scale' and "
+                                     "'offset' of all others");
     }
     PERPI_TRY(read_sensor_vector(b, sensor, "scale", 1, &c->scale));
     PERPI_TRY(read_sensor_vector(b, sensor, "offset", c->width, c->offset));
@@ -537,6 +537,9 @@ static perp_status bind_initial(const binding* b)
     perpi_reader_leave(b->r, mark);
     b->r->path_length = 0;
     b->r->path[0] = '\0';
+    if (!e->start_from_scene && e->start_rows == 0) {
+        e->start_rows = 3; /* a better place to begin than the scene's velocities */
+    }
     return PERP_OK;
 }
 

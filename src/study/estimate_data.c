@@ -519,12 +519,14 @@ void perpi_data_guess_noise(perpi_estimate* e)
     }
     for (int32_t i = 0; i < e->channel_count; ++i) {
         perpi_channel* c = &e->channel[i];
+        c->first_noise = c->noise;
         if (c->noise_given) {
             continue;
         }
         double size = 0.0;
         const double found = room != NULL ? second_differences(e, c, room, LIMIT, &size) : 0.0;
         c->noise = found > LEAST * size ? found : size > 0.0 ? LEAST * size : 1.0;
+        c->first_noise = c->noise;
     }
     perpi_free(e->data.context, room);
 }

@@ -15,6 +15,8 @@
 /* Central differences: the step, as a part of the size of an unknown. Its square is the error that the third derivative
  * makes; rounding divided by it that of the difference. */
 #define DIFFERENCE 6e-6
+/* Rounding of a run, as a part of the largest number. */
+#define ROUNDING 1e-13
 
 /* ---- creating -----------------------------------------------------------------------------------*/
 
@@ -45,7 +47,7 @@ void perpi_predictor_destroy(perpi_predictor* p)
 static perp_status allocate(perpi_predictor* p)
 {
     const perpi_estimate* e = p->e;
-    const size_t n = (size_t)e->parameter_count + (size_t)e->start_count + 1;
+    const size_t n = (size_t)e->parameter_count + PERPI_START_COORDINATES * p->bodies + 1;
     PERPI_TRY(perpi_alloc(p->context, n, sizeof *p->set, &p->set));
     PERPI_TRY(perpi_alloc(p->context, n, sizeof *p->moved, &p->moved));
     PERPI_TRY(perpi_alloc(p->context, p->bodies, sizeof *p->state, &p->state));
@@ -210,9 +212,9 @@ static perp_status set_start(perpi_predictor* p, perp_sim* sim, const perpi_pred
         double by[PERPI_START_COORDINATES] = {0};
         const perp_body_state now = perp_sim_body(sim, (int32_t)i);
         perp_body_state* s = &p->from[i];
-        for (int32_t k = 0; x->start != NULL && k < p->e->start_count; ++k) {
-            if (p->e->start[k].body == (int32_t)i) {
-                by[p->e->start[k].coordinate] = x->start[k];
+        for (int32_t k = 0; x->start != NULL && k < x->coordinates; ++k) {
+            if (x->coordinate[k].body == (int32_t)i) {
+                by[x->coordinate[k].coordinate] = x->start[k];
             }
         }
         perpi_state_displace(s, p->planar, by);
@@ -357,7 +359,7 @@ static double difference_of(const perpi_predictor* p, const perpi_prediction* x,
         return DIFFERENCE * (size > e->parameter[k].info.scale ? size : e->parameter[k].info.scale);
     }
     const perpi_trajectory* t = x->trajectory;
-    const int32_t coordinate = e->start[k - e->parameter_count].coordinate;
+    const int32_t coordinate = x->coordinate[k - e->parameter_count].coordinate;
     const double time = t->time[x->first + x->rows - 1] - t->time[x->first];
     double length = p->length;
     for (int32_t i = 0; !(length > 0.0) && i < e->channel_count; ++i) {
@@ -388,9 +390,11 @@ static perp_status moved_run(perpi_predictor* p, const perpi_prediction* x, int3
                           .parameter = p->moved,
                           .start = p->moved + n,
                           .state = x->state,
+                          .coordinate = x->coordinate,
+                          .coordinates = x->coordinates,
                           .prediction = to,
                           .end = x->end_jacobian != NULL ? end : NULL};
-    for (int32_t i = 0; i < n + e->start_count; ++i) {
+    for (int32_t i = 0; i < n + x->coordinates; ++i) {
         p->moved[i] = i < n ? x->parameter[i] : x->start != NULL ? x->start[i - n] : 0.0;
     }
     p->moved[k] += d;
@@ -402,14 +406,41 @@ static perp_status moved_run(perpi_predictor* p, const perpi_prediction* x, int3
     return status;
 }
 
-/* Columns a, b of two runs whose unknown differs by d: the derivatives of residuals by it. */
+/* The largest number that a residual is the difference of, over all rows. */
+static double size_of_column(const perpi_predictor* p, const perpi_prediction* x, const double* a,
+                             int32_t residual)
+{
+    const perpi_estimate* e = p->e;
+    int32_t i = 0;
+    while (residual >= e->channel[i].first_residual + e->channel[i].width) {
+        ++i;
+    }
+    const perpi_channel* c = &e->channel[i];
+    if (c->kind == PERPI_CHANNEL_ORIENTATION) {
+        return 1.0 / c->noise;
+    }
+    double size = 0.0;
+    for (int32_t r = 0; r < x->rows; ++r) {
+        const double at = fabs(
+            a[(size_t)r * (size_t)e->columns + c->first_column + residual - c->first_residual]);
+        size = at > size ? at : size;
+    }
+    return size / c->noise;
+}
+
+/* Columns a, b of two runs whose unknown differs by d: the derivatives of residuals by it. Differences that rounding
+ * explains are 0, so that what has no influence is seen to have none. */
 static void differences_of_rows(const perpi_predictor* p, const perpi_prediction* x, int32_t k,
                                 const double* a, const double* b, double d)
 {
     const perpi_estimate* e = p->e;
-    const size_t n = (size_t)e->parameter_count + (size_t)e->start_count;
+    const size_t n = (size_t)e->parameter_count + (size_t)x->coordinates;
     double ra[PERPI_ESTIMATE_CHANNELS * PERPI_CHANNEL_WIDTH],
-        rb[PERPI_ESTIMATE_CHANNELS * PERPI_CHANNEL_WIDTH];
+        rb[PERPI_ESTIMATE_CHANNELS * PERPI_CHANNEL_WIDTH],
+        least[PERPI_ESTIMATE_CHANNELS * PERPI_CHANNEL_WIDTH];
+    for (int32_t i = 0; i < e->width; ++i) {
+        least[i] = ROUNDING * size_of_column(p, x, a, i);
+    }
     for (int32_t r = 0; r < x->rows; ++r) {
         const size_t at = (size_t)r * (size_t)e->columns;
         const double* data = x->trajectory->value + (size_t)x->first * (size_t)e->columns + at;
@@ -418,7 +449,7 @@ static void differences_of_rows(const perpi_predictor* p, const perpi_prediction
         double* row = x->jacobian + (size_t)r * (size_t)e->width * n;
         for (int32_t i = 0; i < e->width; ++i) {
             const double by = (rb[i] - ra[i]) / d;
-            row[(size_t)i * n + (size_t)k] = isnan(by) ? 0.0 : by;
+            row[(size_t)i * n + (size_t)k] = fabs(rb[i] - ra[i]) > least[i] ? by : 0.0;
         }
     }
 }
@@ -426,7 +457,7 @@ static void differences_of_rows(const perpi_predictor* p, const perpi_prediction
 static void differences_of_end(const perpi_predictor* p, const perpi_prediction* x, int32_t k,
                                const perp_body_state* a, const perp_body_state* b, double d)
 {
-    const size_t n = (size_t)p->e->parameter_count + (size_t)p->e->start_count;
+    const size_t n = (size_t)p->e->parameter_count + (size_t)x->coordinates;
     for (size_t i = 0; i < p->bodies; ++i) {
         double by[PERPI_START_COORDINATES];
         perpi_state_difference(&a[i], &b[i], p->planar, by);
@@ -499,6 +530,10 @@ perp_status perpi_predictor_predict(perpi_predictor* p, perpi_prediction* x)
         x->rows = x->trajectory->rows - x->first;
     }
     x->info = (perpi_prediction_info){0};
+    if (x->coordinate == NULL) {
+        x->coordinate = e->start;
+        x->coordinates = e->start_count;
+    }
     const size_t size = (size_t)x->rows * (size_t)e->columns;
     if (x->jacobian == NULL && x->end_jacobian == NULL) {
         return perpi_predictor_simulate(p, x);
@@ -513,7 +548,7 @@ perp_status perpi_predictor_predict(perpi_predictor* p, perpi_prediction* x)
     }
     const perp_body_state* const end = x->end;
     perp_status status = perpi_predictor_simulate(p, x);
-    for (int32_t k = 0; status == PERP_OK && k < e->parameter_count + e->start_count; ++k) {
+    for (int32_t k = 0; status == PERP_OK && k < e->parameter_count + x->coordinates; ++k) {
         status = differentiate(p, x, k, p->minus + 2 * size, end);
     }
     if (prediction_given != NULL) {

@@ -71,7 +71,8 @@ static void measure_body(const perpi_predictor* p, const perpi_channel* c, const
         v = v3_add(v, centre);
         break;
     case PERPI_CHANNEL_VELOCITY:
-        v = v3_add(v3_from(b->velocity), v3_cross(v3_from(b->angular_velocity), centre));
+        v = v3_add(centre, q4_rotate(q, vector_of(c->at, parameter)));
+        v = v3_add(v3_from(b->velocity), v3_cross(v3_from(b->angular_velocity), v));
         break;
     case PERPI_CHANNEL_ANGULAR_VELOCITY: v = v3_from(b->angular_velocity); break;
     case PERPI_CHANNEL_ORIENTATION:
@@ -258,7 +259,9 @@ static void start_of_channel(const perpi_predictor* p, const perpi_channel* c, c
         }
         break;
     case PERPI_CHANNEL_VELOCITY:
-        v3_to(v3_sub(v, v3_cross(v3_from(s->angular_velocity), centre)), s->velocity);
+        v = v3_sub(v, v3_cross(v3_from(s->angular_velocity),
+                               v3_add(centre, q4_rotate(q, vector_of(c->at, parameter)))));
+        v3_to(v, s->velocity);
         break;
     case PERPI_CHANNEL_ANGULAR_VELOCITY:
         if (planar) {
@@ -283,11 +286,10 @@ static void start_of_row(const perpi_predictor* p, const double* row, const doub
 /* Velocities of a body that are not observed, from the poses of the next rows: mean rates from the first row to the
  * last of them. */
 static void rates_of_rows(const perpi_predictor* p, const perpi_trajectory* t, int32_t row,
-                          const double* parameter, perp_body_state* state, perp_body_state* later)
+                          int32_t rows, const double* parameter, perp_body_state* state,
+                          perp_body_state* later)
 {
     const perpi_estimate* e = p->e;
-    const int32_t rows =
-        e->start_flight && e->start_rows > FLIGHT_GUESS ? FLIGHT_GUESS : e->start_rows;
     const int32_t last = row + rows - 1 < t->rows ? row + rows - 1 : t->rows - 1;
     if (last <= row) {
         return;
@@ -342,10 +344,15 @@ perp_status perpi_predictor_nominal(perpi_predictor* p, const perpi_trajectory* 
     }
     if (!p->e->start_from_scene || row > 0) {
         start_of_row(p, t->value + (size_t)row * (size_t)p->e->columns, parameter, state);
-        if (p->e->start_rows > 1) {
-            rates_of_rows(p, t, row, parameter, state, p->state);
+        const bool flight = p->e->start_flight && row == 0;
+        const int32_t rows = flight ? FLIGHT_GUESS
+                             : row > 0 && !(p->e->start_rows >= 3 && !p->e->start_flight)
+                                 ? 3
+                                 : p->e->start_rows;
+        if (rows > 1) { /* between the ends nobody knows velocities otherwise */
+            rates_of_rows(p, t, row, rows, parameter, state, p->state);
         }
-        if (p->e->start_flight) {
+        if (flight) {
             return perpi_predictor_flight(p, t, row, parameter, state);
         }
     }

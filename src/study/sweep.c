@@ -100,6 +100,10 @@ perp_status perp_sweep_create(perp_context* context, perp_study* study, const pe
 {
     perp_sweep* s = NULL;
     perp_status status = check_def(context, def);
+    if (status == PERP_OK && study->estimate != NULL) {
+        status = perpi_fail(context, PERP_ERROR_INPUT,
+                            "%s: /observe: an estimate: 'perp estimate' runs it", study->origin);
+    }
     if (status == PERP_OK && study->design != NULL) {
         status = perpi_fail(context, PERP_ERROR_INPUT,
                             "%s: /unknown: a design: 'perp design' runs it, a sweep has none",

@@ -1,0 +1,766 @@
+/* src/study/estimate_shooting.c - Levenberg and Marquardt's method on simulations.
+ *
+ * Minimises the sum of losses of all residuals, priors included, over the parameters (between bounds) and the start
+ * coordinates of each trajectory. The matrix of a step has the form of an arrow: start coordinates of one trajectory meet only
+ * themselves and the parameters, so they are eliminated trajectory by trajectory (Schur complement), and the cost is linear in the
+ * trajectories. A parameter at a bound that the gradient presses against it is kept there for the step.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "study/estimate_evaluate.h"
+
+#define FIRST_DAMPING 1e-4
+#define LEAST_DAMPING 1e-12
+#define MOST_DAMPING 1e12
+/* Damping up to which a step counts as one of Gauss and Newton's method. */
+#define SMALL_DAMPING 1e-2
+/* A reduction below this part of the cost is rounding. */
+#define ROUNDING 1e-13
+/* Pivots below this part of their diagonal are 0: the data say nothing of that direction. */
+#define PIVOT 1e-13
+/* Values that are tried of a parameter without influence. */
+#define PLATEAU_POINTS 8
+/* Estimated noise: rounds, and the relative change that ends them. */
+#define NOISE_ROUNDS 30
+#define NOISE_CHANGE 1e-3
+/* The least noise, as a part of the largest value of a channel. */
+#define NOISE_LEAST 1e-10
+
+typedef struct shooting {
+    perpi_estimate_run* run;
+    perp_context* context;
+    perpi_estimate* e;
+    perpi_evaluator* ev;
+    perpi_answer* answer;
+    int32_t n, m, N;
+    double damping;
+    double weight;           /* of the gaps at nodes, in the merit */
+    double *A, *b;           /* reduced system */
+    double *step, *moved;    /* of the parameters; count x m of the starts behind them */
+    double *factor, *solved; /* of one trajectory: m x m, m x (n + 1) */
+    double* row;             /* N */
+    bool* fixed;             /* parameters kept for the step */
+    double *kept_parameter, *kept_start;
+    perp_body_state* kept_node;
+    double cost, merit; /* at the point */
+    bool cancelled;
+} shooting;
+
+/* ---- small dense algebra ------------------------------------------------------------------------*/
+
+/* L L' of a symmetric positive semidefinite matrix, in its lower part; columns without a pivot are 0. */
+static void factor_semidefinite(int32_t n, double* A)
+{
+    for (int32_t k = 0; k < n; ++k) {
+        const double before = A[k * n + k];
+        double pivot = before;
+        for (int32_t j = 0; j < k; ++j) {
+            pivot -= A[k * n + j] * A[k * n + j];
+        }
+        const bool usable = pivot > PIVOT * before && pivot > 0.0;
+        const double root = usable ? sqrt(pivot) : 0.0;
+        A[k * n + k] = root;
+        for (int32_t i = k + 1; i < n; ++i) {
+            double x = A[i * n + k];
+            for (int32_t j = 0; j < k; ++j) {
+                x -= A[i * n + j] * A[k * n + j];
+            }
+            A[i * n + k] = usable ? x / root : 0.0;
+        }
+    }
+}
+
+static void solve_lower(int32_t n, const double* L, double* x, int32_t stride)
+{
+    for (int32_t i = 0; i < n; ++i) {
+        double y = x[i * stride];
+        for (int32_t j = 0; j < i; ++j) {
+            y -= L[i * n + j] * x[j * stride];
+        }
+        x[i * stride] = L[i * n + i] > 0.0 ? y / L[i * n + i] : 0.0;
+    }
+}
+
+static void solve_upper(int32_t n, const double* L, double* x, int32_t stride)
+{
+    for (int32_t i = n - 1; i >= 0; --i) {
+        double y = x[i * stride];
+        for (int32_t j = i + 1; j < n; ++j) {
+            y -= L[j * n + i] * x[j * stride];
+        }
+        x[i * stride] = L[i * n + i] > 0.0 ? y / L[i * n + i] : 0.0;
+    }
+}
+
+/* ---- priors -------------------------------------------------------------------------------------*/
+
+static double precision(double prior)
+{
+    return isnan(prior) ? 0.0 : 1.0 / (prior * prior);
+}
+
+static double prior_cost(const shooting* s)
+{
+    const perpi_evaluator* ev = s->ev;
+    double cost = 0.0;
+    for (int32_t i = 0; i < s->n; ++i) {
+        const double off = ev->parameter[i] - s->e->parameter[i].info.start;
+        cost += 0.5 * precision(s->e->parameter[i].prior) * off * off;
+    }
+    for (int32_t k = 0; k < ev->count; ++k) {
+        for (int32_t i = 0; i < s->m; ++i) {
+            const double off = ev->start[(size_t)k * (size_t)s->m + (size_t)i];
+            cost += 0.5 * precision(s->e->start[i].prior) * off * off;
+        }
+    }
+    return cost;
+}
+
+/* ---- evaluation ---------------------------------------------------------------------------------*/
+
+/* Sets cost and merit of the point; infinite if a trajectory cannot be simulated there. */
+static perp_status evaluate(shooting* s, bool derivatives, double* cost, double* merit)
+{
+    PERPI_TRY(perpi_evaluator_run(s->ev, derivatives));
+    double gap = 0.0;
+    *cost = prior_cost(s);
+    for (int32_t k = 0; k < s->ev->count; ++k) {
+        const perpi_part* part = &s->ev->part[k];
+        *cost += part->status == PERP_OK && isfinite(part->cost) ? part->cost : INFINITY;
+        gap += part->gap;
+    }
+    *merit = *cost + 0.5 * s->weight * gap;
+    if (isnan(*merit)) {
+        *merit = *cost = INFINITY;
+    }
+    return PERP_OK;
+}
+
+static const perpi_part* first_failure(const shooting* s, int32_t* trajectory)
+{
+    for (int32_t k = 0; k < s->ev->count; ++k) {
+        if (s->ev->part[k].status != PERP_OK) {
+            *trajectory = s->ev->used[k];
+            return &s->ev->part[k];
+        }
+    }
+    return NULL;
+}
+
+/* ---- one step -----------------------------------------------------------------------------------*/
+
+/* The start block of a trajectory, damped and factored; solved = L^-1 [H_sp, g_s]. */
+static void eliminate_start(shooting* s, int32_t k, double damping)
+{
+    const perpi_part* part = &s->ev->part[k];
+    const int32_t n = s->n, m = s->m, N = s->N;
+    for (int32_t i = 0; i < m; ++i) {
+        const double prior = precision(s->e->start[i].prior);
+        for (int32_t j = 0; j < m; ++j) {
+            s->factor[i * m + j] = part->H[(n + i) * N + n + j];
+        }
+        s->factor[i * m + i] += prior;
+        s->factor[i * m + i] *= 1.0 + damping;
+        for (int32_t j = 0; j < n; ++j) {
+            s->solved[i * (n + 1) + j] = part->H[(n + i) * N + j];
+        }
+        s->solved[i * (n + 1) + n] =
+            part->g[n + i] + prior * s->ev->start[(size_t)k * (size_t)m + (size_t)i];
+    }
+    factor_semidefinite(m, s->factor);
+    for (int32_t j = 0; j <= n; ++j) {
+        solve_lower(m, s->factor, s->solved + j, n + 1);
+    }
+}
+
+/* The reduced matrix A and right-hand side b = -(reduced gradient). diagonal: without elimination; may be NULL. */
+static void reduce(shooting* s, double damping, double* diagonal)
+{
+    const int32_t n = s->n, N = s->N;
+    memset(s->A, 0, (size_t)n * (size_t)n * sizeof *s->A);
+    for (int32_t i = 0; i < n; ++i) {
+        const perpi_parameter* p = &s->e->parameter[i];
+        s->A[i * n + i] = precision(p->prior);
+        s->b[i] = -precision(p->prior) * (s->ev->parameter[i] - p->info.start);
+    }
+    for (int32_t k = 0; k < s->ev->count; ++k) {
+        const perpi_part* part = &s->ev->part[k];
+        for (int32_t i = 0; i < n; ++i) {
+            s->b[i] -= part->g[i];
+            for (int32_t j = 0; j < n; ++j) {
+                s->A[i * n + j] += part->H[i * N + j];
+            }
+        }
+    }
+    for (int32_t i = 0; i < n; ++i) {
+        if (diagonal != NULL) {
+            diagonal[i] = s->A[i * n + i];
+        }
+        s->A[i * n + i] *= 1.0 + damping;
+    }
+    for (int32_t k = 0; k < s->ev->count && s->m > 0; ++k) {
+        eliminate_start(s, k, damping);
+        for (int32_t r = 0; r < s->m; ++r) {
+            const double* x = s->solved + (size_t)r * ((size_t)n + 1);
+            for (int32_t i = 0; i < n; ++i) {
+                s->b[i] += x[i] * x[n];
+                for (int32_t j = 0; x[i] != 0.0 && j < n; ++j) {
+                    s->A[i * n + j] -= x[i] * x[j];
+                }
+            }
+        }
+    }
+}
+
+/* The step of the parameters: those at a bound are fixed if it would lead out, one after the other. */
+static void step_parameters(shooting* s)
+{
+    const int32_t n = s->n;
+    for (int32_t i = 0; i < n; ++i) {
+        s->fixed[i] = false;
+    }
+    for (bool again = true; again;) {
+        double* M = s->moved; /* scratch of n x n + n, see allocate */
+        double* x = M + (size_t)n * (size_t)n;
+        again = false;
+        for (int32_t i = 0; i < n; ++i) {
+            for (int32_t j = 0; j < n; ++j) {
+                M[i * n + j] = s->fixed[i] || s->fixed[j] ? 0.0 : s->A[i * n + j];
+            }
+            x[i] = s->fixed[i] ? 0.0 : s->b[i];
+        }
+        factor_semidefinite(n, M);
+        solve_lower(n, M, x, 1);
+        solve_upper(n, M, x, 1);
+        for (int32_t i = 0; i < n; ++i) {
+            const perp_unknown* u = &s->e->parameter[i].info;
+            const double at = s->ev->parameter[i];
+            if (!s->fixed[i] && ((at <= u->low && x[i] < 0.0) || (at >= u->high && x[i] > 0.0))) {
+                s->fixed[i] = again = true;
+            }
+        }
+        for (int32_t i = 0; !again && i < n; ++i) {
+            const perp_unknown* u = &s->e->parameter[i].info;
+            const double at = s->ev->parameter[i];
+            s->step[i] = s->fixed[i]           ? 0.0
+                         : at + x[i] < u->low  ? u->low - at
+                         : at + x[i] > u->high ? u->high - at
+                                               : x[i];
+        }
+    }
+}
+
+/* The steps of the starts that belong to it, and the reduction that the model predicts. */
+static double step_starts(shooting* s)
+{
+    const int32_t n = s->n, m = s->m, N = s->N;
+    double predicted = 0.0;
+    for (int32_t i = 0; i < n; ++i) {
+        const perpi_parameter* p = &s->e->parameter[i];
+        const double w = precision(p->prior), off = s->ev->parameter[i] - p->info.start;
+        predicted -= w * (off * s->step[i] + 0.5 * s->step[i] * s->step[i]);
+    }
+    for (int32_t k = 0; k < s->ev->count; ++k) {
+        const perpi_part* part = &s->ev->part[k];
+        double* start = s->step + n + (size_t)k * (size_t)m;
+        if (m > 0) {
+            eliminate_start(s, k, s->damping);
+        }
+        for (int32_t r = 0; r < m; ++r) {
+            const double* x = s->solved + (size_t)r * ((size_t)n + 1);
+            start[r] = -x[n];
+            for (int32_t i = 0; i < n; ++i) {
+                start[r] -= x[i] * s->step[i];
+            }
+        }
+        solve_upper(m, s->factor, start, 1);
+        memcpy(s->row, s->step, (size_t)n * sizeof *s->row);
+        if (m > 0) {
+            memcpy(s->row + n, start, (size_t)m * sizeof *s->row);
+        }
+        for (int32_t i = 0; i < N; ++i) {
+            double sum = part->g[i];
+            for (int32_t j = 0; j < N; ++j) {
+                sum += 0.5 * part->H[i * N + j] * s->row[j];
+            }
+            predicted -= sum * s->row[i];
+        }
+        for (int32_t i = 0; i < m; ++i) {
+            const double w = precision(s->e->start[i].prior);
+            predicted -=
+                w * start[i] * (s->ev->start[(size_t)k * (size_t)m + (size_t)i] + 0.5 * start[i]);
+        }
+        predicted += 0.5 * s->weight * part->gap;
+    }
+    return predicted;
+}
+
+static void keep_point(shooting* s)
+{
+    const perpi_evaluator* ev = s->ev;
+    const size_t nodes = (size_t)ev->count * (size_t)ev->nodes * ev->bodies;
+    memcpy(s->kept_parameter, ev->parameter, (size_t)s->n * sizeof *ev->parameter);
+    if (s->m > 0) {
+        memcpy(s->kept_start, ev->start, (size_t)ev->count * (size_t)s->m * sizeof *ev->start);
+    }
+    if (nodes > 0) {
+        memcpy(s->kept_node, ev->node, nodes * sizeof *ev->node);
+    }
+}
+
+static void restore_point(shooting* s)
+{
+    perpi_evaluator* ev = s->ev;
+    const size_t nodes = (size_t)ev->count * (size_t)ev->nodes * ev->bodies;
+    memcpy(ev->parameter, s->kept_parameter, (size_t)s->n * sizeof *ev->parameter);
+    if (s->m > 0) {
+        memcpy(ev->start, s->kept_start, (size_t)ev->count * (size_t)s->m * sizeof *ev->start);
+    }
+    if (nodes > 0) {
+        memcpy(ev->node, s->kept_node, nodes * sizeof *ev->node);
+    }
+}
+
+/* Nodes move by S (step) + c. */
+static void move_nodes(shooting* s, int32_t k)
+{
+    perpi_evaluator* ev = s->ev;
+    const size_t N = (size_t)s->N, M = (size_t)ev->M;
+    for (int32_t j = 0; j < ev->nodes; ++j) {
+        const double* S = ev->part[k].node + (size_t)j * M * (N + 1);
+        const double* c = S + M * N;
+        perp_body_state* state =
+            ev->node + ((size_t)k * (size_t)ev->nodes + (size_t)j) * ev->bodies;
+        for (size_t b = 0; b < ev->bodies; ++b) {
+            double by[PERPI_START_COORDINATES] = {0};
+            for (size_t i = 0; i < M; ++i) {
+                if (ev->coordinate[i].body != (int32_t)b) {
+                    continue;
+                }
+                double x = c[i];
+                for (size_t a = 0; a < N; ++a) {
+                    x += S[i * N + a] * s->row[a];
+                }
+                by[ev->coordinate[i].coordinate] = x;
+            }
+            perpi_state_displace(&state[b], ev->planar, by);
+        }
+    }
+}
+
+static void move_point(shooting* s)
+{
+    perpi_evaluator* ev = s->ev;
+    for (int32_t i = 0; i < s->n; ++i) {
+        const perp_unknown* u = &s->e->parameter[i].info;
+        const double at = ev->parameter[i] + s->step[i];
+        ev->parameter[i] = at < u->low ? u->low : at > u->high ? u->high : at;
+    }
+    for (int32_t k = 0; k < ev->count; ++k) {
+        const double* start = s->step + s->n + (size_t)k * (size_t)s->m;
+        memcpy(s->row, s->step, (size_t)s->n * sizeof *s->row);
+        for (int32_t i = 0; i < s->m; ++i) {
+            s->row[s->n + i] = start[i];
+            ev->start[(size_t)k * (size_t)s->m + (size_t)i] += start[i];
+        }
+        move_nodes(s, k);
+    }
+}
+
+/* ---- the search ---------------------------------------------------------------------------------*/
+
+static bool user_stops(shooting* s)
+{
+    if (s->run->progress != NULL && s->run->progress(s->run, s->answer->iterations, s->cost)) {
+        s->cancelled = true;
+    }
+    return s->cancelled;
+}
+
+static bool stop_now(void* user)
+{
+    return user_stops(user);
+}
+
+/* Derivatives at the point are there. Tries steps until one reduces the merit; *done: no step does, or the last one was
+ * negligible. */
+static perp_status advance(shooting* s, bool* done)
+{
+    perpi_answer* a = s->answer;
+    keep_point(s);
+    while (a->iterations < s->e->iterations) {
+        double cost, merit;
+        a->iterations += 1;
+        reduce(s, s->damping, NULL);
+        step_parameters(s);
+        const double predicted = step_starts(s);
+        /* the decrement is half the square of the step in standard deviations */
+        const bool small =
+            predicted <= 0.5 * s->e->tolerance * s->e->tolerance && s->damping <= SMALL_DAMPING;
+        move_point(s);
+        PERPI_TRY(evaluate(s, false, &cost, &merit));
+        if (merit < s->merit) {
+            s->damping = s->damping / 10.0 > LEAST_DAMPING ? s->damping / 10.0 : LEAST_DAMPING;
+            s->cost = cost;
+            s->merit = merit;
+            *done = small;
+            a->converged = a->converged || small;
+            return PERP_OK;
+        }
+        restore_point(s);
+        if (small || predicted <= ROUNDING * fabs(s->merit)) {
+            a->converged = *done = true;
+            return PERP_OK;
+        }
+        s->damping = s->damping < 1e-6 ? 1e-4 : s->damping * 10.0;
+        if (s->damping > MOST_DAMPING) {
+            *done = true;
+            return PERP_OK;
+        }
+    }
+    *done = true;
+    return PERP_OK;
+}
+
+/* Costs of gaps weigh as those of the residuals to begin with. */
+static perp_status first_evaluation(shooting* s)
+{
+    s->weight = 0.0;
+    PERPI_TRY(evaluate(s, true, &s->cost, &s->merit));
+    int32_t k = 0;
+    const perpi_part* bad = first_failure(s, &k);
+    if (bad != NULL || !isfinite(s->cost)) {
+        return perpi_fail(s->context, PERP_ERROR_SOLVE,
+                          "trajectory %lld cannot be simulated at the start of the search: %s",
+                          (long long)s->e->data.trajectory[k].number,
+                          bad != NULL ? bad->message : "its residuals are not finite");
+    }
+    double gap = 0.0;
+    for (int32_t i = 0; i < s->ev->count; ++i) {
+        gap += s->ev->part[i].gap;
+    }
+    s->weight = gap > 0.0 ? 2.0 * s->cost / gap : 0.0;
+    s->merit = s->cost + 0.5 * s->weight * gap;
+    return PERP_OK;
+}
+
+/* Whether a parameter has no influence at the point: a body that sticks does not feel how rough the ground is. */
+static bool is_without_influence(const shooting* s, int32_t i)
+{
+    double sum = 0.0;
+    for (int32_t k = 0; k < s->ev->count; ++k) {
+        sum += s->ev->part[k].H[i * s->N + i];
+    }
+    return sum == 0.0;
+}
+
+/* The cost is flat in such a parameter, and no derivative leads away: equidistant values between its bounds are tried, and
+ * the best is taken. *moved: there was a better one. */
+static perp_status leave_plateaus(shooting* s, bool* moved)
+{
+    *moved = false;
+    for (int32_t i = 0; i < s->n; ++i) {
+        const perp_unknown* u = &s->e->parameter[i].info;
+        if (!isfinite(u->high - u->low) || !is_without_influence(s, i)) {
+            continue;
+        }
+        double best = s->ev->parameter[i], least = s->merit;
+        for (int k = 0; k < PLATEAU_POINTS; ++k) {
+            double cost, merit;
+            s->ev->parameter[i] = u->low + (u->high - u->low) * (k + 0.5) / PLATEAU_POINTS;
+            s->answer->iterations += 1;
+            PERPI_TRY(evaluate(s, false, &cost, &merit));
+            if (merit < least) {
+                best = s->ev->parameter[i];
+                least = merit;
+                *moved = true;
+            }
+        }
+        s->ev->parameter[i] = best;
+        if (*moved) {
+            PERPI_TRY(evaluate(s, true, &s->cost, &s->merit));
+        }
+    }
+    return PERP_OK;
+}
+
+static perp_status descend(shooting* s)
+{
+    bool done = false;
+    while (!done && !user_stops(s)) {
+        PERPI_TRY(advance(s, &done));
+        PERPI_TRY(evaluate(s, true, &s->cost, &s->merit));
+    }
+    return s->cancelled ? perpi_fail(s->context, PERP_ERROR_CANCELLED, "interrupted") : PERP_OK;
+}
+
+static perp_status search(shooting* s)
+{
+    bool moved = false;
+    s->damping = FIRST_DAMPING;
+    s->answer->converged = false;
+    PERPI_TRY(first_evaluation(s));
+    PERPI_TRY(leave_plateaus(s, &moved));
+    PERPI_TRY(descend(s));
+    PERPI_TRY(leave_plateaus(s, &moved)); /* where it came to a plateau on the way */
+    if (moved) {
+        s->damping = FIRST_DAMPING;
+        s->answer->converged = false;
+        PERPI_TRY(descend(s));
+    }
+    return PERP_OK;
+}
+
+/* ---- noise --------------------------------------------------------------------------------------*/
+
+static int compare(const void* a, const void* b)
+{
+    const double x = *(const double*)a, y = *(const double*)b;
+    return (x > y) - (x < y);
+}
+
+/* The standard deviation of a channel's residuals in units of its noise: from squares, or of a robust loss from the median
+ * of sizes. */
+static double spread_of(const shooting* s, const perpi_channel* c, double part, double* room,
+                        double* largest)
+{
+    size_t count = 0;
+    double sum = 0.0;
+    *largest = 0.0;
+    for (int32_t k = 0; k < s->ev->count; ++k) {
+        const perpi_trajectory* t = &s->e->data.trajectory[s->ev->used[k]];
+        for (int32_t r = 0; r < t->rows; ++r) {
+            for (int32_t i = 0; i < c->width; ++i) {
+                const double x =
+                    s->ev->part[k]
+                        .residual[(size_t)r * (size_t)s->e->width + c->first_residual + i];
+                if (!isnan(x)) {
+                    room[count++] = fabs(x);
+                    sum += x * x;
+                }
+            }
+            for (int32_t i = 0; i < c->columns; ++i) {
+                const double x =
+                    fabs(t->value[(size_t)r * (size_t)s->e->columns + c->first_column + i]);
+                *largest = x > *largest ? x : *largest;
+            }
+        }
+    }
+    if (count == 0) {
+        return 1.0;
+    }
+    if (s->e->loss == PERPI_LOSS_SQUARES) {
+        return sqrt(sum / ((double)count * part));
+    }
+    qsort(room, count, sizeof *room, compare);
+    return room[count / 2] / 0.6744897501960817;
+}
+
+static double count_values(const shooting* s)
+{
+    double count = 0.0;
+    for (int32_t k = 0; k < s->ev->count; ++k) {
+        const int32_t rows = s->e->data.trajectory[s->ev->used[k]].rows;
+        for (int32_t i = 0; i < rows * s->e->width; ++i) {
+            count += !isnan(s->ev->part[k].residual[i]);
+        }
+    }
+    return count;
+}
+
+/* New noise of the channels that have none; returns the largest relative change. */
+static perp_status update_noise(shooting* s, double* change)
+{
+    const double values = count_values(s);
+    const double unknowns = s->n + (double)s->m * s->ev->count;
+    const double part = values > unknowns ? 1.0 - unknowns / values : 1.0 / values;
+    double* room = NULL;
+    *change = 0.0;
+    PERPI_TRY(perpi_alloc(s->context, (size_t)values + 1, sizeof *room, &room));
+    for (int32_t i = 0; i < s->e->channel_count; ++i) {
+        const perpi_channel* c = &s->e->channel[i];
+        double largest = 0.0;
+        if (c->noise_given) {
+            continue;
+        }
+        const double was = s->ev->noise[i];
+        double now = was * spread_of(s, c, part, room, &largest);
+        now = now > NOISE_LEAST * largest ? now : largest > 0.0 ? NOISE_LEAST * largest : was;
+        const double by = fabs(now - was) / was;
+        *change = by > *change ? by : *change;
+        s->ev->noise[i] = now;
+    }
+    perpi_free(s->context, room);
+    return PERP_OK;
+}
+
+/* ---- the answer ---------------------------------------------------------------------------------*/
+
+/* The information of the parameters: of robust losses that of J'J with the variance of an M-estimate [Huber 1981]. */
+static perp_status fill_answer(shooting* s)
+{
+    perpi_answer* a = s->answer;
+    perpi_evaluator* ev = s->ev;
+    double squares = 0.0, slopes = 0.0;
+    const double values = count_values(s);
+    a->degrees = values - s->n - (double)s->m * ev->count;
+    for (int32_t k = 0; k < ev->count; ++k) {
+        const int32_t rows = s->e->data.trajectory[ev->used[k]].rows;
+        for (int32_t i = 0; i < rows * s->e->width; ++i) {
+            double weight, slope;
+            const double r = ev->part[k].residual[i];
+            if (isnan(r)) {
+                continue;
+            }
+            (void)perpi_loss_of(s->e, r, &weight, &slope);
+            squares += weight * r * weight * r;
+            slopes += slope;
+        }
+    }
+    if (s->e->loss != PERPI_LOSS_SQUARES) {
+        const double mean = slopes / values;
+        const double variance = squares / (a->degrees > 1.0 ? a->degrees : 1.0) / (mean * mean);
+        for (int32_t k = 0; k < ev->count; ++k) {
+            for (int32_t i = 0; i < s->N * s->N; ++i) {
+                ev->part[k].H[i] = ev->part[k].raw[i] / variance;
+            }
+        }
+    }
+    reduce(s, 0.0, a->unreduced);
+    memcpy(a->search, ev->parameter, (size_t)s->n * sizeof *a->search);
+    for (int32_t k = 0; k < ev->count && s->m > 0; ++k) {
+        memcpy(a->start + (size_t)ev->used[k] * (size_t)s->m, ev->start + (size_t)k * (size_t)s->m,
+               (size_t)s->m * sizeof *a->start);
+    }
+    for (int32_t i = 0; i < s->e->channel_count; ++i) {
+        a->noise[i] = s->e->channel[i].noise = ev->noise[i];
+    }
+    a->objective = s->cost;
+    a->evaluations = ev->evaluations;
+    a->runs = ev->runs;
+    a->flagged = ev->flagged;
+    a->derivative = ev->derivative;
+    return perpi_answer_intervals(s->context, s->e, s->A, a);
+}
+
+static void say_end(shooting* s)
+{
+    perpi_answer* a = s->answer;
+    double gap = 0.0;
+    for (int32_t k = 0; k < s->ev->count; ++k) {
+        gap = s->ev->part[k].gap > gap ? s->ev->part[k].gap : gap;
+    }
+    if (a->converged && gap > 1e-6) {
+        a->converged = false;
+        (void)snprintf(a->message, sizeof a->message,
+                       "gaps of up to %.3g sizes of the scene are left between segments: use fewer "
+                       "segments, or more iterations",
+                       sqrt(gap));
+    } else if (!a->converged) {
+        (void)snprintf(a->message, sizeof a->message, "%s",
+                       a->iterations >= s->e->iterations
+                           ? "the iterations are used up"
+                           : "no step reduces the residuals: they may jump with the unknowns");
+    }
+}
+
+static perp_status allocate(shooting* s)
+{
+    perp_context* context = s->context;
+    const perpi_evaluator* ev = s->ev;
+    const size_t n = (size_t)s->n, m = (size_t)s->m, count = (size_t)ev->count;
+    const size_t nodes = count * (size_t)ev->nodes * ev->bodies;
+    PERPI_TRY(perpi_alloc(context, n * n + 1, sizeof(double), &s->A));
+    PERPI_TRY(perpi_alloc(context, n + 1, sizeof(double), &s->b));
+    PERPI_TRY(perpi_alloc(context, n + count * m + 1, sizeof(double), &s->step));
+    PERPI_TRY(perpi_alloc(context, n * n + n + 1, sizeof(double), &s->moved));
+    PERPI_TRY(perpi_alloc(context, m * m + 1, sizeof(double), &s->factor));
+    PERPI_TRY(perpi_alloc(context, m * (n + 1) + 1, sizeof(double), &s->solved));
+    PERPI_TRY(perpi_alloc(context, n + m + 1, sizeof(double), &s->row));
+    PERPI_TRY(perpi_alloc(context, n + 1, sizeof(bool), &s->fixed));
+    PERPI_TRY(perpi_alloc(context, n + 1, sizeof(double), &s->kept_parameter));
+    PERPI_TRY(perpi_alloc(context, count * m + 1, sizeof(double), &s->kept_start));
+    return perpi_alloc(context, nodes + 1, sizeof *s->kept_node, &s->kept_node);
+}
+
+static void release(shooting* s)
+{
+    perpi_free(s->context, s->A);
+    perpi_free(s->context, s->b);
+    perpi_free(s->context, s->step);
+    perpi_free(s->context, s->moved);
+    perpi_free(s->context, s->factor);
+    perpi_free(s->context, s->solved);
+    perpi_free(s->context, s->row);
+    perpi_free(s->context, s->fixed);
+    perpi_free(s->context, s->kept_parameter);
+    perpi_free(s->context, s->kept_start);
+    perpi_free(s->context, s->kept_node);
+    perpi_evaluator_destroy(s->ev);
+}
+
+/* Parameters at their starts, nodes as the data say. */
+static perp_status first_point(shooting* s)
+{
+    perpi_evaluator* ev = s->ev;
+    for (int32_t i = 0; i < s->n; ++i) {
+        ev->parameter[i] = s->e->parameter[i].info.start;
+    }
+    for (int32_t k = 0; k < ev->count; ++k) {
+        const perpi_trajectory* t = &s->e->data.trajectory[ev->used[k]];
+        for (int32_t j = 0; j < ev->nodes; ++j) {
+            const int32_t row = (int32_t)((int64_t)(t->rows - 1) * (j + 1) / (ev->nodes + 1));
+            PERPI_TRY(perpi_predictor_nominal(
+                s->run->predictor, t, row, ev->parameter,
+                ev->node + ((size_t)k * (size_t)ev->nodes + (size_t)j) * ev->bodies));
+        }
+    }
+    return PERP_OK;
+}
+
+static perp_status shoot(shooting* s)
+{
+    double change = INFINITY;
+    PERPI_TRY(allocate(s));
+    PERPI_TRY(first_point(s));
+    bool estimated = false;
+    for (int32_t i = 0; i < s->e->channel_count; ++i) {
+        estimated = estimated || !s->e->channel[i].noise_given;
+    }
+    for (int round = 0; round < NOISE_ROUNDS && change > NOISE_CHANGE; ++round) {
+        PERPI_TRY(search(s));
+        change = 0.0;
+        if (estimated) {
+            PERPI_TRY(update_noise(s, &change));
+        }
+    }
+    if (estimated) { /* with the last noise */
+        PERPI_TRY(evaluate(s, true, &s->cost, &s->merit));
+    }
+    say_end(s);
+    return fill_answer(s);
+}
+
+perp_status perpi_estimate_shooting(perpi_estimate_run* run, perpi_answer* answer)
+{
+    shooting s = {.run = run,
+                  .context = run->context,
+                  .e = run->e,
+                  .answer = answer,
+                  .n = run->e->parameter_count,
+                  .m = run->e->start_count};
+    s.N = s.n + s.m;
+    perp_status status = perpi_evaluator_create(run, false, &s.ev);
+    if (status == PERP_OK) {
+        s.ev->stop = stop_now;
+        s.ev->user = &s;
+        status = shoot(&s);
+    }
+    if (s.ev != NULL) {
+        release(&s);
+    }
+    return status;
+}
