@@ -136,6 +136,7 @@ typedef struct perpi_estimate {
     perpi_loss loss;
     double loss_scale;  /* in standard deviations */
     double hold_out;    /* part of the trajectories */
+    double horizon;     /* rows later than this do not count in the fit; 0: all count */
     uint64_t seed;      /* of everything that is drawn */
     int64_t iterations; /* at most */
     double tolerance;   /* relative, of a step in the unknowns, in their standard deviations */

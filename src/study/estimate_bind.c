@@ -554,6 +554,17 @@ static perp_status read_file(const binding* b, const char* name)
     return status;
 }
 
+/* Trajectories that are fitted end at the horizon; those that are held out are predicted to their ends. */
+static void end_at_horizon(perpi_estimate* e)
+{
+    for (int32_t i = 0; e->horizon > 0.0 && i < e->data.count; ++i) {
+        perpi_trajectory* t = &e->data.trajectory[i];
+        while (!t->held_out && t->rows > 1 && t->time[t->rows - 1] > e->horizon * (1.0 + 1e-9)) {
+            t->rows -= 1;
+        }
+    }
+}
+
 static perp_status bind_data(const binding* b)
 {
     const json_t* data = json_object_get(b->s->root, "data");
@@ -564,6 +575,7 @@ static perp_status bind_data(const binding* b)
         PERPI_TRY(read_file(b, json_string_value(json_array_get(data, i))));
     }
     PERPI_TRY(perpi_data_hold_out(b->r->context, b->e, &b->e->data));
+    end_at_horizon(b->e);
     perpi_data_guess_noise(b->e);
     return PERP_OK;
 }

@@ -1,22 +1,28 @@
 /* src/study/estimate_flight.c - the start of a trajectory from its first rows, before anything touches.
  *
  * Poses that are measured well give velocities badly: a difference of two rows has the noise of both, divided by their
- * distance in time. All rows of a flight together give them well. The free motion is simulated from the start so far;
- * what the rows differ from it by is regressed on (1, t), which gives the corrections of pose and velocity: gravity, gyroscopic
- * terms and drag are in the simulation, and what remains is nearly linear in t. Repeated until the corrections
- * vanish. The rows that count end one row before the first contact of that simulation.
+ * distance in time. All rows of a flight together give them well. The free motion is simulated from the start so far, so
+ * that gravity, gyroscopic terms and drag are in it; what the rows differ from it by gives corrections of pose and
+ * velocity, by least squares:
+ *
+ *     positions   a + b t
+ *     rotations   R(t) a + t J(t) b,   R the rotation since the start, J its mean from the start to t
+ *
+ * (rotation vectors in the world frame; exact to first order while the angular velocity is constant). Repeated until the corrections
+ * are small. The rows that count end one row before the first contact of that simulation.
  */
 #include <math.h>
 #include <string.h>
 
 #include "base/vec.h"
+#include "linalg/dense.h"
 #include "model/model.h"
 #include "perp/set.h"
 #include "study/estimate_predict.h"
 
 #define MOST_ITERATIONS 12
 /* Corrections below this part of the size of the scene, and of a radian, end the iteration. */
-#define SMALL 1e-12
+#define SMALL 1e-9
 /* Fewer rows do not determine a start any better than its first row does. */
 #define FEWEST_ROWS 3
 
@@ -70,10 +76,9 @@ static perp_status place_bodies(const perpi_predictor* p, perp_sim* sim,
     return PERP_OK;
 }
 
-/* Simulates from the states; residuals of row k to residual + k * width. Rows until `until`, or until the first contact. */
+/* Simulates from the states; residuals and columns of the rows to the predictor's. Rows until `until`, or until the first contact. */
 static perp_status fly(perpi_predictor* p, const perpi_trajectory* t, int32_t row, int32_t until,
-                       const double* parameter, const perp_body_state* state, double* residual,
-                       int32_t* rows)
+                       const double* parameter, const perp_body_state* state, int32_t* rows)
 {
     const perpi_estimate* e = p->e;
     perp_sim* sim = NULL;
@@ -99,11 +104,11 @@ static perp_status fly(perpi_predictor* p, const perpi_trajectory* t, int32_t ro
             perpi_predictor_measure(p, parameter, sim, p->row_b);
         }
         const double part = now > before ? (at - before) / (now - before) : 1.0;
-        perpi_predictor_between(e, p->planar, p->row_a, p->row_b, part < 1.0 ? part : 1.0,
-                                p->flight_column);
+        double* column = p->flight_column + (size_t)*rows * (size_t)e->columns;
+        perpi_predictor_between(e, p->planar, p->row_a, p->row_b, part < 1.0 ? part : 1.0, column);
         perpi_predictor_residual(e, p->planar,
-                                 t->value + (size_t)(row + *rows) * (size_t)e->columns,
-                                 p->flight_column, residual + (size_t)*rows * (size_t)e->width);
+                                 t->value + (size_t)(row + *rows) * (size_t)e->columns, column,
+                                 p->flight + (size_t)*rows * (size_t)e->width);
         *rows += 1;
     }
     return PERP_OK;
@@ -122,38 +127,89 @@ static int pose_of(const perpi_channel* c)
                                                                  : -1;
 }
 
-/* Corrects the body of a channel; returns how large the correction was, relative to the size of the scene. */
-static double correct(const perpi_predictor* p, const perpi_channel* c, const perpi_trajectory* t,
-                      int32_t row, int32_t rows, const double* parameter, const double* residual,
-                      perp_body_state* state)
+/* Corrections a, b of an orientation in space, as above. False: the rows do not determine them. */
+static bool fit_turn(const perpi_predictor* p, const perpi_channel* c, const double* time,
+                     int32_t rows, double a[3], double b[3])
 {
     const perpi_estimate* e = p->e;
-    const int pose = pose_of(c);
-    line_fit fit = {0};
-    double a[3], b[3], by[PERPI_START_COORDINATES] = {0};
-    if (pose < 0) {
-        return 0.0;
-    }
-    const double scale =
-        c->kind == PERPI_CHANNEL_ORIENTATION ? 1.0 : perpi_predictor_sensor_scale(c, parameter);
+    const double unit = time[rows - 1] - time[0];
+    double N[36] = {0}, L[36], x[6] = {0};
+    int32_t count = 0;
+    const double* first = p->flight_column + c->first_column;
+    const quat back = q4_conj((quat){first[0], first[1], first[2], first[3]});
     for (int32_t k = 0; k < rows; ++k) {
-        line_add(&fit, t->time[row + k] - t->time[row],
-                 residual + (size_t)k * (size_t)e->width + c->first_residual, c->noise / scale,
+        const double* q = first + (size_t)k * (size_t)e->columns;
+        const double* r = p->flight + (size_t)k * (size_t)e->width + c->first_residual;
+        if (isnan(r[0]) || isnan(r[1]) || isnan(r[2])) {
+            continue;
+        }
+        /* J is the mean of the rotations on the way: Simpson's rule */
+        const vec3 turn = q4_log(q4_mul((quat){q[0], q[1], q[2], q[3]}, back));
+        const mat3 R = q4_matrix(q4_exp(turn)), H = q4_matrix(q4_exp(v3_scale(0.5, turn)));
+        const double t = (time[k] - time[0]) / unit;
+        double M[3][6];
+        for (int i = 0; i < 3; ++i) {
+            for (int j = 0; j < 3; ++j) {
+                M[i][j] = R.m[i][j];
+                M[i][3 + j] = t * ((i == j ? 1.0 : 0.0) + 4.0 * H.m[i][j] + R.m[i][j]) / 6.0;
+            }
+        }
+        for (int m = 0; m < 3; ++m) {
+            for (int i = 0; i < 6; ++i) {
+                x[i] += M[m][i] * c->noise * r[m];
+                for (int j = 0; j < 6; ++j) {
+                    N[6 * i + j] += M[m][i] * M[m][j];
+                }
+            }
+        }
+        ++count;
+    }
+    if (count < FEWEST_ROWS || !(unit > 0.0) || !perpi_chol_factor(6, N, L)) {
+        return false;
+    }
+    perpi_chol_solve(6, L, x);
+    for (int i = 0; i < 3; ++i) {
+        a[i] = x[i];
+        b[i] = x[3 + i] / unit;
+    }
+    return true;
+}
+
+static bool fit_place(const perpi_predictor* p, const perpi_channel* c, const double* time,
+                      int32_t rows, double scale, double a[3], double b[3])
+{
+    line_fit fit = {0};
+    for (int32_t k = 0; k < rows; ++k) {
+        line_add(&fit, time[k] - time[0],
+                 p->flight + (size_t)k * (size_t)p->e->width + c->first_residual, c->noise / scale,
                  c->width);
     }
-    if (!line_solve(&fit, a, b)) {
+    return line_solve(&fit, a, b);
+}
+
+/* Corrects the body of a channel; returns how large the correction was, relative to the size of the scene. */
+static double correct(const perpi_predictor* p, const perpi_channel* c, const perpi_trajectory* t,
+                      int32_t row, int32_t rows, const double* parameter, perp_body_state* state)
+{
+    const int pose = pose_of(c);
+    const double* time = t->time + row;
+    const bool turns = c->kind == PERPI_CHANNEL_ORIENTATION && !p->planar;
+    double a[3], b[3], by[PERPI_START_COORDINATES] = {0};
+    if (pose < 0 ||
+        !(turns ? fit_turn(p, c, time, rows, a, b)
+                : fit_place(p, c, time, rows, perpi_predictor_sensor_scale(c, parameter), a, b))) {
         return 0.0;
     }
     const int32_t first = c->kind == PERPI_CHANNEL_QUANTITY ? c->start_coordinate
                           : pose == 1 && p->planar          ? 5
                                                             : 3 * pose;
-    const double time = t->time[row + rows - 1] - t->time[row];
     const double unit = pose == 0 && p->length > 0.0 ? p->length : 1.0;
     double largest = 0.0;
     for (int32_t i = 0; i < c->width; ++i) {
         by[first + i] = a[i];
         by[first + i + 6] = b[i];
-        largest = perpi_larger(largest, (fabs(a[i]) + fabs(b[i]) * time) / unit);
+        largest =
+            perpi_larger(largest, (fabs(a[i]) + fabs(b[i]) * (time[rows - 1] - time[0])) / unit);
     }
     perpi_state_displace(&state[c->body], p->planar, by);
     return largest;
@@ -172,14 +228,14 @@ perp_status perpi_predictor_flight(perpi_predictor* p, const perpi_trajectory* t
     const int32_t left = t->rows - row;
     const int32_t asked = e->start_rows < left ? e->start_rows : left;
     PERPI_TRY(perpi_grow(p->context, &p->flight, &p->flight_room,
-                         (size_t)asked * (size_t)e->width + (size_t)e->columns, sizeof *p->flight));
+                         (size_t)asked * (size_t)(e->width + e->columns), sizeof *p->flight));
     p->flight_column = p->flight + (size_t)asked * (size_t)e->width;
     p->flight_rows = 0;
     double change = INFINITY;
     int32_t counted = 0;
     for (int i = 0; i < MOST_ITERATIONS && change > SMALL; ++i) {
         int32_t rows = 0;
-        PERPI_TRY(fly(p, t, row, asked, parameter, state, p->flight, &rows));
+        PERPI_TRY(fly(p, t, row, asked, parameter, state, &rows));
         /* Rows that the simulation reaches may change from one iteration to the next; no longer after the third. */
         if (i < 3 || rows_that_count(rows, asked) < counted) {
             counted = rows_that_count(rows, asked);
@@ -189,8 +245,8 @@ perp_status perpi_predictor_flight(perpi_predictor* p, const perpi_trajectory* t
         }
         change = 0.0;
         for (int32_t k = 0; k < e->channel_count; ++k) {
-            change = perpi_larger(
-                change, correct(p, &e->channel[k], t, row, counted, parameter, p->flight, state));
+            change =
+                perpi_larger(change, correct(p, &e->channel[k], t, row, counted, parameter, state));
         }
         p->flight_rows = counted;
     }

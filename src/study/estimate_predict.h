@@ -24,7 +24,7 @@ struct perpi_predictor {
     perp_body_state *end, *end_plus, *end_minus;
     double* centre; /* of bodies whose centre of mass is unknown: how far it moved, body frame */
     perpi_derivative derivative;
-    double* flight; /* residuals of the rows of a flight, then the columns of one row */
+    double* flight; /* residuals of the rows of a flight, then their columns */
     size_t flight_room;
     double* flight_column;
     int32_t flight_rows; /* that the last start was fitted to; 0: none */

@@ -17,9 +17,9 @@
 static const char* const methods[] = {"shooting",      "mpec", "particle-filter",
                                       "moving-window", "laws", NULL};
 static const char* const ours[] = {
-    "data",     "time",     "rate",   "trajectory",    "observe",   "noise",   "loss",
-    "hold_out", "segments", "window", "process_noise", "particles", "options", "candidates",
-    "start",    "seed",     NULL};
+    "data",      "time",     "rate",       "trajectory", "observe", "noise",
+    "loss",      "hold_out", "horizon",    "segments",   "window",  "process_noise",
+    "particles", "options",  "candidates", "start",      "seed",    NULL};
 
 const char* perpi_estimate_method_word(perpi_estimate_method method)
 {
@@ -283,6 +283,7 @@ static perp_status read_choices(perpi_reader* r, perp_study* s)
     e->process_noise = json_object_get(s->root, "process_noise");
     e->options = json_object_get(s->root, "options");
     e->candidates = json_object_get(s->root, "candidates");
+    PERPI_TRY(read_positive(r, s->root, "horizon", &e->horizon));
     PERPI_TRY(perpi_read_number(r, s->root, "hold_out", &e->hold_out));
     if (!(e->hold_out >= 0.0 && e->hold_out < 1.0)) {
         return perpi_reader_fail_key(r, "hold_out", PERP_ERROR_INPUT,
