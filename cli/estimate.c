@@ -53,10 +53,18 @@ static void print_errors(const char* what, const json_t* errors)
     if (!isnan(number_at(errors, "rotation_degrees"))) {
         printf(", rotation %.4g degrees", number_at(errors, "rotation_degrees"));
     }
+    const json_t* energy = json_object_get(errors, "kinetic_energy_error");
+    if (energy != NULL) {
+        printf(", error in the norm of the kinetic energy %.4g %% (rms), %.4g %% (mean)",
+               100.0 * number_at(energy, "rms"), 100.0 * number_at(energy, "mean"));
+    }
     printf("\n");
     json_t* channels = json_object_get(errors, "channels");
     for (void* i = json_object_iter(channels); i != NULL; i = json_object_iter_next(channels, i)) {
         const json_t* c = json_object_iter_value(i);
+        if (integer_at(c, "values") == 0) { /* the poses of impacts are given */
+            continue;
+        }
         printf("                 ");
         cli_put_name(json_object_iter_key(i), 16);
         printf(" rms %.5g (%.3g times the noise), %lld values\n", number_at(c, "rms"),

@@ -400,6 +400,37 @@ static perp_status no_solution(const perp_model* model, const perpi_frozen_conta
                       perp_shape_name(model->shape[frozen->feature[1].shape].type), why);
 }
 
+bool perpi_frozen_flat(const perp_model* model, const perpi_pose* pose,
+                       const perpi_frozen_contact* frozen, perpi_contact_geometry* geometry)
+{
+    const int face = frozen->feature[0].kind == PERPI_FEATURE_FACE ? 0 : 1;
+    if (frozen->feature[face].kind != PERPI_FEATURE_FACE ||
+        frozen->feature[1 - face].kind != PERPI_FEATURE_POINT ||
+        !perpi_feature_exists(model, frozen, 0) || !perpi_feature_exists(model, frozen, 1)) {
+        return false;
+    }
+    const perpi_contact_point at = perpi_frozen_start(pose, frozen);
+    perpi_placed_feature side[2];
+    for (int i = 0; i < 2; ++i) {
+        vec3 place = at.place[i];
+        perpi_feature_place(model, pose, frozen, i, at.n, &place, &side[i]);
+    }
+    const vec3* dir = side[face].dir;
+    const vec3 across =
+        model->dimension == 2 ? v3(dir[0].y, -dir[0].x, 0) : v3_unit(v3_cross(dir[0], dir[1]));
+    const vec3 n = v3_dot(across, at.n) < 0.0 ? v3_neg(across) : across; /* from A to B */
+    const double distance = v3_dot(n, v3_sub(side[1].q, side[0].q));
+    const double gap = distance - side[0].radius - side[1].radius;
+    const vec3 on_a = face == 0 ? v3_madd(side[1].q, -distance + side[0].radius, n)
+                                : v3_madd(side[0].q, side[0].radius, n);
+    *geometry = (perpi_contact_geometry){.point_a = on_a,
+                                         .point_b = v3_madd(on_a, gap, n),
+                                         .normal = n,
+                                         .tangent = tangent_of(model, frozen->tangent_y, n),
+                                         .gap = gap};
+    return true;
+}
+
 perp_status perpi_frozen_at(const perp_model* model, const perpi_pose* pose,
                             const perpi_frozen_contact* frozen, perpi_contact_geometry* geometry)
 {

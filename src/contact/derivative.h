@@ -96,6 +96,9 @@ PERP_NODISCARD perp_status perpi_contact_freeze(const perp_model* model, const p
 PERP_NODISCARD perp_status perpi_frozen_at(const perp_model* model, const perpi_pose* pose,
                                            const perpi_frozen_contact* frozen,
                                            perpi_contact_geometry* geometry);
+/* The same at any poses, without a search, if a point of one body meets a face of the other; false: other features. */
+bool perpi_frozen_flat(const perp_model* model, const perpi_pose* pose,
+                       const perpi_frozen_contact* frozen, perpi_contact_geometry* geometry);
 /* At the same poses as frozen. */
 PERP_NODISCARD perp_status perpi_frozen_derivative(const perp_model* model, const perpi_pose* pose,
                                                    const perpi_frozen_contact* frozen,

@@ -6,6 +6,7 @@
  * linear_vary.c   what parameters change
  * linear_impact.c impacts of fixed steps, and the offset of the poses that they leave
  * linear_direction.c one-sided derivatives
+ * linear_point.c  a step's equations at a point that does not solve it
  */
 #ifndef PERPI_LINEAR_PARTS_H
 #define PERPI_LINEAR_PARTS_H
@@ -122,7 +123,12 @@ struct perpi_linear_step {
     perp_lcp_solver* lcp;
 };
 
-/* linear_step.c: the right-hand side of a displacement of the state and of a parameter. */
+/* linear_step.c: room for the arrays of the formulated problem; then u, w and the sizes of its rows; then the
+ * derivatives of the rows whose law acts or that have an impulse. */
+PERP_NODISCARD perp_status perpi_linear_room(perpi_linear_step* l);
+void perpi_linear_evaluate_rows(perpi_linear_step* l);
+PERP_NODISCARD perp_status perpi_linear_differentiate_rows(perpi_linear_step* l);
+/* The right-hand side of a displacement of the state and of a parameter. */
 void perpi_linear_right_side(const perpi_linear_step* l, const double* dx, const double* parameter,
                              double* r_v, double* r_u, double* c);
 /* The state after the step, from the velocities. */

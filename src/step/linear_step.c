@@ -101,7 +101,7 @@ void perpi_linear_step_set_report(perpi_linear_step* l, const perpi_linear_repor
 
 /* ---- rows and laws -------------------------------------------------------------------------------*/
 
-static perp_status room_for_problem(perpi_linear_step* l)
+perp_status perpi_linear_room(perpi_linear_step* l)
 {
     const size_t dofs = (size_t)l->dofs, rows = (size_t)l->rows;
     perp_context* c = l->context;
@@ -153,7 +153,7 @@ void perpi_linear_divide(const perpi_linear_step* l, int32_t block, double* x)
 }
 
 /* u, w and the sizes of the terms, row by row. */
-static void evaluate_rows(perpi_linear_step* l)
+void perpi_linear_evaluate_rows(perpi_linear_step* l)
 {
     const perpi_formulation* f = l->f;
     const perp_contact_problem* P = &f->problem;
@@ -300,7 +300,7 @@ static perp_status add_derivative(perpi_linear_step* l, const perpi_solved* at, 
     return status;
 }
 
-static perp_status differentiate_rows(perpi_linear_step* l)
+perp_status perpi_linear_differentiate_rows(perpi_linear_step* l)
 {
     const perp_model* model = l->step.in.model;
     perp_status status = perpi_grow(l->context, &l->pose_before, &l->pose_before_capacity,
@@ -509,7 +509,7 @@ perp_status perpi_linear_step_make(perpi_linear_step* l, const perpi_taken_step*
     }
     l->dofs = l->f->problem.dof_count;
     l->rows = l->f->problem.row_count;
-    status = room_for_problem(l);
+    status = perpi_linear_room(l);
     if (status != PERP_OK) {
         return status;
     }
@@ -535,7 +535,7 @@ perp_status perpi_linear_step_make(perpi_linear_step* l, const perpi_taken_step*
     if (status != PERP_OK) {
         return status;
     }
-    evaluate_rows(l);
+    perpi_linear_evaluate_rows(l);
     status = choose_laws(l);
     if (status == PERP_OK) {
         status = perpi_linear_factor(l);
@@ -554,7 +554,7 @@ perp_status perpi_linear_step_make(perpi_linear_step* l, const perpi_taken_step*
             status = status == PERP_OK ? perpi_linear_factor(l) : status;
         }
     }
-    return status == PERP_OK ? differentiate_rows(l) : status;
+    return status == PERP_OK ? perpi_linear_differentiate_rows(l) : status;
 }
 
 /* ---- forward and adjoint -------------------------------------------------------------------------*/

@@ -42,10 +42,10 @@ typedef struct perpi_channel {
     bool body_frame; /* velocities along the axes of the body */
     perp_quantity quantity;
     const char* column[PERPI_CHANNEL_COLUMNS]; /* names in the data */
-    const char*
-        after[PERPI_CHANNEL_COLUMNS]; /* of impacts: those after it; [0] NULL: not measured then */
-    int32_t first_column, columns;    /* among the columns of a row */
-    int32_t first_residual, width;    /* among the residuals of a row */
+    /* of impacts: the columns after it; [0] NULL: not measured then */
+    const char* after[PERPI_CHANNEL_COLUMNS];
+    int32_t first_column, columns; /* among the columns of a row */
+    int32_t first_residual, width; /* among the residuals of a row */
     double noise;       /* standard deviation of one residual before it is divided by it */
     double first_noise; /* given, or guessed from the data */
     bool noise_given;   /* else it is estimated */

@@ -498,7 +498,27 @@ static perp_status bind_body_initial(const binding* b, const char* name, const j
         return perpi_reader_fail(b->r, PERP_ERROR_INPUT,
                                  "'%s' is not dynamic: its motion is prescribed", name);
     }
+    if (b->model->body[body].joints > 0) {
+        return perpi_reader_fail(
+            b->r, PERP_ERROR_INPUT,
+            "'%s' has joints, which its start must not part: a body with joints "
+            "starts as the scene says",
+            name);
+    }
     return add_initial(b, body, value);
+}
+
+/* Segments begin anywhere, with states that are unknowns: joints would have to hold there. */
+static perp_status check_segments(const binding* b)
+{
+    for (size_t i = 0; b->e->segments > 1 && i < b->model->body_count; ++i) {
+        if (b->model->body[i].joints > 0) {
+            return perpi_reader_fail_key(b->r, "segments", PERP_ERROR_INPUT,
+                                         "body '%s' has joints: a scene with joints is one segment",
+                                         b->model->body[i].name);
+        }
+    }
+    return PERP_OK;
 }
 
 static perp_status bind_initial(const binding* b)
@@ -594,5 +614,6 @@ perp_status perpi_estimate_bind(perpi_reader* r, perp_study* s)
     PERPI_TRY(bind_parameters(&b));
     b.model = perp_scene_model(s->scene); /* it was built anew */
     PERPI_TRY(bind_initial(&b));
+    PERPI_TRY(check_segments(&b));
     return bind_data(&b);
 }

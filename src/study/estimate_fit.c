@@ -242,8 +242,7 @@ static perp_status search(perpi_fit* f, const perpi_fit_def* def)
 perp_status perpi_fit_run(perpi_fit* f, const perpi_fit_def* def)
 {
     const size_t count = (size_t)def->rows * (size_t)f->e->width;
-    PERPI_TRY(
-        perpi_grow(f->context, &f->residual, &f->residual_room, count, sizeof *f->residual));
+    PERPI_TRY(perpi_grow(f->context, &f->residual, &f->residual_room, count, sizeof *f->residual));
     PERPI_TRY(perpi_grow(f->context, &f->jacobian, &f->jacobian_room, count * (size_t)f->n,
                          sizeof *f->jacobian));
     perp_status reason;

@@ -96,6 +96,11 @@ static void destroy_dynamic(dynamic_filter* f)
 
 static void draw_start(dynamic_filter* f)
 {
+    if (f->model->start != NULL) {
+        memcpy(f->z, f->model->start, (size_t)f->count * (size_t)f->n * sizeof *f->z);
+        f->stream.stage = UINT32_MAX / 2; /* beyond those of the filter that made them */
+        return;
+    }
     for (int64_t k = 0; k < f->count; ++k) {
         for (int32_t i = 0; i < f->n; ++i) {
             f->z[k * f->n + i] =
@@ -137,7 +142,9 @@ static perp_status advance_all(dynamic_filter* f, int32_t row)
     f->info->simulations += f->count;
     const perp_status status = f->model->advance(f->model->user, &request);
     for (int64_t k = 0; status == PERP_OK && k < f->count; ++k) {
-        f->log_weight[k] += f->likelihood[k];
+        /* of a row that was used already only what cannot be simulated counts */
+        const bool used = row < f->model->begun && f->likelihood[k] > -INFINITY;
+        f->log_weight[k] += used ? 0.0 : f->likelihood[k];
     }
     return status;
 }
@@ -222,11 +229,11 @@ static perp_status resample_all(dynamic_filter* f)
 
 static perp_status use_row(dynamic_filter* f, int32_t row)
 {
-    if (row > 0) {
+    if (row >= f->model->begun && row > 0) {
         draw_noise(f, f->model->time[row] - f->model->time[row - 1]);
     }
     perp_status status = advance_all(f, row);
-    if (status != PERP_OK) {
+    if (status != PERP_OK || row < f->model->begun) {
         return status;
     }
     const double effective = perpi_weights(f->count, f->log_weight, f->weight);

@@ -1,0 +1,308 @@
+/* src/study/mpec_ipopt.c - solving a program with Ipopt: see mpec.h.
+ *
+ * Method     a filter line-search Newton method on the equations smoothed by tau, with exact sparse derivatives; tau is reduced
+ *            in rounds, each started from the point and the multipliers of the one before
+ *
+ * Alternatives that were considered: products of complementary pairs below epsilon, and an exact penalty of them. Both leave
+ * inequalities, whose barrier is lost between rounds, and the feasible set of the first gives the optimiser freedom
+ * that a simulation has not. The smoothed equations have one solution for given parameters and start, so
+ * that only these are degrees of freedom, and a round after the first takes a few Newton steps.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <IpStdCInterface.h>
+
+#include "study/mpec.h"
+
+/* tau of the rounds, relative to the speed of the problem. The laws differ from the exact ones by tau^2 over the
+ * distance from another state, and by tau at the border of two. */
+static const double ROUND[] = {1e-1, 1e-2, 1e-3, 1e-4, 1e-6, 1e-8};
+enum { ROUNDS = sizeof ROUND / sizeof ROUND[0] };
+
+bool perpi_mpec_available(void)
+{
+    return true;
+}
+
+typedef struct solving {
+    perpi_mpec* m;
+    const perpi_mpec_options* options;
+    int64_t before; /* iterations of earlier rounds */
+    int64_t iterations;
+    bool cancelled;
+} solving;
+
+static Bool eval_objective(Index n, Number* z, Bool fresh, Number* value, UserDataPtr user)
+{
+    (void)n;
+    (void)fresh;
+    *value = perpi_mpec_objective(((solving*)user)->m, z);
+    return isfinite(*value);
+}
+
+static Bool eval_gradient(Index n, Number* z, Bool fresh, Number* gradient, UserDataPtr user)
+{
+    (void)n;
+    (void)fresh;
+    perpi_mpec_gradient(((solving*)user)->m, z, gradient);
+    return TRUE;
+}
+
+static Bool eval_equations(Index n, Number* z, Bool fresh, Index rows, Number* value,
+                           UserDataPtr user)
+{
+    perpi_mpec* m = ((solving*)user)->m;
+    (void)n;
+    (void)fresh;
+    m->status = perpi_mpec_values(m, z);
+    if (m->status != PERP_OK) {
+        return FALSE; /* Ipopt shortens its step */
+    }
+    memcpy(value, m->value, (size_t)rows * sizeof *value);
+    return TRUE;
+}
+
+static Bool eval_jacobian(Index n, Number* z, Bool fresh, Index rows, Index entries, Index* row,
+                          Index* column, Number* value, UserDataPtr user)
+{
+    perpi_mpec* m = ((solving*)user)->m;
+    (void)n;
+    (void)fresh;
+    (void)rows;
+    if (value == NULL) {
+        memcpy(row, m->jacobian_row, (size_t)entries * sizeof *row);
+        memcpy(column, m->jacobian_column, (size_t)entries * sizeof *column);
+        return TRUE;
+    }
+    m->status = perpi_mpec_jacobian(m, z);
+    if (m->status != PERP_OK) {
+        return FALSE;
+    }
+    memcpy(value, m->jacobian, (size_t)entries * sizeof *value);
+    return TRUE;
+}
+
+static Bool eval_hessian(Index n, Number* z, Bool fresh, Number factor, Index rows, Number* lambda,
+                         Bool fresh_lambda, Index entries, Index* row, Index* column, Number* value,
+                         UserDataPtr user)
+{
+    perpi_mpec* m = ((solving*)user)->m;
+    (void)n;
+    (void)fresh;
+    (void)rows;
+    (void)fresh_lambda;
+    if (value == NULL) {
+        memcpy(row, m->hessian_row, (size_t)entries * sizeof *row);
+        memcpy(column, m->hessian_column, (size_t)entries * sizeof *column);
+        return TRUE;
+    }
+    m->status = perpi_mpec_hessian(m, z, factor, lambda, value);
+    return m->status == PERP_OK;
+}
+
+static Bool after_iteration(Index mode, Index iteration, Number objective, Number infeasibility,
+                            Number dual, Number mu, Number norm, Number regularisation,
+                            Number alpha_dual, Number alpha, Index trials, UserDataPtr user)
+{
+    solving* s = user;
+    (void)mode;
+    (void)infeasibility;
+    (void)dual;
+    (void)mu;
+    (void)norm;
+    (void)regularisation;
+    (void)alpha_dual;
+    (void)alpha;
+    (void)trials;
+    s->iterations = s->before + iteration;
+    s->cancelled = s->options->progress != NULL &&
+                   s->options->progress(s->options->user, s->iterations, objective);
+    return !s->cancelled;
+}
+
+static bool set_word(IpoptProblem p, const char* name, const char* value)
+{
+    char key[64], word[64];
+    (void)snprintf(key, sizeof key, "%s", name);
+    (void)snprintf(word, sizeof word, "%s", value);
+    return AddIpoptStrOption(p, key, word);
+}
+
+static bool set_number(IpoptProblem p, const char* name, double value)
+{
+    char key[64];
+    (void)snprintf(key, sizeof key, "%s", name);
+    return AddIpoptNumOption(p, key, value);
+}
+
+static bool set_count(IpoptProblem p, const char* name, int value)
+{
+    char key[64];
+    (void)snprintf(key, sizeof key, "%s", name);
+    return AddIpoptIntOption(p, key, value);
+}
+
+static bool set_options(IpoptProblem p, bool warm, int iterations)
+{
+    bool ok = set_count(p, "print_level", 0) && set_word(p, "sb", "yes") &&
+              set_word(p, "option_file_name", "") && /* not one of the working directory */
+              set_number(p, "bound_relax_factor", 0.0) &&
+              set_word(p, "nlp_scaling_method", "user-scaling") &&
+              set_count(p, "max_iter", iterations) && set_number(p, "tol", 1e-10) &&
+              set_number(p, "acceptable_tol", 1e-8) && set_number(p, "constr_viol_tol", 1e300) &&
+              set_number(p, "dual_inf_tol", 1e300) && set_number(p, "compl_inf_tol", 1e300) &&
+              set_word(p, "mu_strategy", "monotone");
+    if (ok && warm) {
+        ok = set_word(p, "warm_start_init_point", "yes") && set_number(p, "mu_init", 1e-9) &&
+             set_number(p, "warm_start_bound_push", 1e-9) &&
+             set_number(p, "warm_start_bound_frac", 1e-9) &&
+             set_number(p, "warm_start_slack_bound_push", 1e-9) &&
+             set_number(p, "warm_start_slack_bound_frac", 1e-9) &&
+             set_number(p, "warm_start_mult_bound_push", 1e-9);
+    } else if (ok) {
+        ok = set_number(p, "mu_init", 1e-4);
+    }
+    return ok;
+}
+
+/* Brings the second derivatives of the objective by coordinates to 1 on average. */
+static double objective_unit(const perpi_mpec* m)
+{
+    double sum = 0.0;
+    size_t count = 0;
+    for (size_t k = 0; k < m->trajectory_count; ++k) {
+        const perpi_mpec_trajectory* t = &m->trajectory[k];
+        for (int32_t i = 0; i < t->observation_count; ++i) {
+            const perpi_mpec_observation* o = &m->observation[t->observation + (size_t)i];
+            const double unit = m->unit[t->x + o->place] / o->noise;
+            sum += unit * unit;
+            count += 1;
+        }
+    }
+    return count > 0 && sum > 0.0 ? (double)count / sum : 1.0;
+}
+
+typedef struct multipliers {
+    double *g, *low, *high, *x_scale, *g_scale;
+} multipliers;
+
+static perp_status allocate_multipliers(perpi_mpec* m, multipliers* x)
+{
+    const size_t n = (size_t)m->n + 1, rows = (size_t)m->m + 1;
+    perp_status status = perpi_alloc(m->context, rows, sizeof(double), &x->g);
+    status = status == PERP_OK ? perpi_alloc(m->context, n, sizeof(double), &x->low) : status;
+    status = status == PERP_OK ? perpi_alloc(m->context, n, sizeof(double), &x->high) : status;
+    status = status == PERP_OK ? perpi_alloc(m->context, n, sizeof(double), &x->x_scale) : status;
+    status =
+        status == PERP_OK ? perpi_alloc(m->context, rows, sizeof(double), &x->g_scale) : status;
+    return status;
+}
+
+/* One round at m->tau from m->z. */
+static enum ApplicationReturnStatus solve_round(solving* s, multipliers* x, bool warm)
+{
+    perpi_mpec* m = s->m;
+    double* zero = m->other; /* both bounds of the equations */
+    memset(zero, 0, (size_t)m->m * sizeof *zero);
+    m->has_value = m->has_jacobian = false;
+    s->before = s->iterations;
+    const int64_t left = s->options->iterations - s->iterations;
+    IpoptProblem p = CreateIpoptProblem(
+        m->n, m->low, m->high, m->m, zero, zero, (Index)m->jacobian_count, (Index)m->hessian_count,
+        0, eval_objective, eval_equations, eval_gradient, eval_jacobian, eval_hessian);
+    if (p == NULL) {
+        return Insufficient_Memory;
+    }
+    enum ApplicationReturnStatus outcome = Invalid_Option;
+    if (set_options(p, warm, left > 0 ? (int)left : 0) &&
+        SetIntermediateCallback(p, after_iteration) &&
+        SetIpoptProblemScaling(p, objective_unit(m), x->x_scale, x->g_scale)) {
+        outcome = IpoptSolve(p, m->z, NULL, NULL, x->g, x->low, x->high, s);
+    }
+    FreeIpoptProblem(p);
+    return outcome;
+}
+
+static const char* word_of(enum ApplicationReturnStatus outcome)
+{
+    switch (outcome) {
+    case Solve_Succeeded: return "solved";
+    case Solved_To_Acceptable_Level: return "solved to a larger tolerance";
+    case Infeasible_Problem_Detected: return "found no trajectory that satisfies the laws";
+    case Search_Direction_Becomes_Too_Small: return "steps became too small";
+    case Diverging_Iterates: return "diverged";
+    case User_Requested_Stop: return "was ended by the user";
+    case Maximum_Iterations_Exceeded: return "reached the limit of iterations";
+    case Restoration_Failed: return "could not restore the laws";
+    case Invalid_Number_Detected: return "met a number that is not finite";
+    case Insufficient_Memory: return "ran out of memory";
+    case Not_Enough_Degrees_Of_Freedom: return "has fewer unknowns than equations";
+    default: return "failed";
+    }
+}
+
+static void measure_point(perpi_mpec* m, perpi_mpec_report* report)
+{
+    report->objective = perpi_mpec_objective(m, m->z);
+    report->infeasibility = report->complementarity = INFINITY;
+    if (perpi_mpec_values(m, m->z) != PERP_OK) {
+        return;
+    }
+    double worst = 0.0, least = 0.0;
+    for (int32_t i = 0; i < m->m; ++i) {
+        const double e = fabs(m->value[i]) / m->row_unit[i];
+        worst = !(e <= worst) ? e : worst;
+    }
+    for (size_t k = 0; k < m->step_count; ++k) {
+        const perpi_mpec_step* s = &m->step[k];
+        for (int32_t i = 0; i < s->constraint_count; ++i) {
+            const perpi_mpec_constraint* c = &m->constraint[s->constraint + (size_t)i];
+            const double a = c->w_n * m->z[s->p + c->row], b = c->u[0];
+            const double e = fabs(a < b ? a : b) / m->speed;
+            least = c->kind >= PERPI_MPEC_FRICTIONLESS && !(e <= least) ? e : least;
+        }
+    }
+    report->infeasibility = worst;
+    report->complementarity = least;
+}
+
+perp_status perpi_mpec_solve(perpi_mpec* m, const perpi_mpec_options* options,
+                             perpi_mpec_report* report)
+{
+    multipliers x = {0};
+    solving s = {.m = m, .options = options};
+    *report = (perpi_mpec_report){.rounds = 0};
+    perp_status status = allocate_multipliers(m, &x);
+    for (int32_t i = 0; status == PERP_OK && i < m->n; ++i) {
+        x.x_scale[i] = 1.0 / m->unit[i];
+    }
+    for (int32_t i = 0; status == PERP_OK && i < m->m; ++i) {
+        x.g_scale[i] = 1.0 / m->row_unit[i];
+    }
+    enum ApplicationReturnStatus outcome = Internal_Error;
+    const int first = options->again ? ROUNDS - 1 : 0;
+    for (int k = first; status == PERP_OK && k < ROUNDS && !s.cancelled; ++k) {
+        m->tau = ROUND[k] * m->speed;
+        outcome = solve_round(&s, &x, k > first);
+        report->rounds += 1;
+        if (outcome != Solve_Succeeded && outcome != Solved_To_Acceptable_Level) {
+            break;
+        }
+    }
+    report->iterations = s.iterations;
+    report->cancelled = s.cancelled;
+    report->solved = report->rounds == ROUNDS - first &&
+                     (outcome == Solve_Succeeded || outcome == Solved_To_Acceptable_Level);
+    if (status == PERP_OK) {
+        measure_point(m, report);
+        (void)snprintf(report->message, sizeof report->message, "Ipopt %s in round %d of %d",
+                       word_of(outcome), (int)report->rounds, (int)ROUNDS);
+    }
+    void* const owned[] = {x.g, x.low, x.high, x.x_scale, x.g_scale};
+    for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
+        perpi_free(m->context, owned[i]);
+    }
+    return status;
+}
