@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "linalg/dense.h"
+#include "study/estimate_evaluate.h"
 #include "study/laws.h"
 
 enum { CLUSTERS_PER_PARAMETER = 10, MAX_TRIES = 30 };
@@ -78,22 +79,6 @@ static void find_scale(search* s)
     s->scale = square > 0.0 ? sqrt(square) : 1.0;
 }
 
-/* Half of what a pair adds, and its weight. */
-static double robust(const perpi_estimate* e, double square, double* weight)
-{
-    const double k = e->loss_scale, size = sqrt(square);
-    *weight = 1.0;
-    if (e->loss == PERPI_LOSS_HUBER && size > k) {
-        *weight = k / size;
-        return k * (size - 0.5 * k);
-    }
-    if (e->loss == PERPI_LOSS_CAUCHY) {
-        *weight = 1.0 / (1.0 + square / (k * k));
-        return 0.5 * k * k * log1p(square / (k * k));
-    }
-    return 0.5 * square;
-}
-
 static double objective(const search* s, const double* value)
 {
     const double per = 1.0 / (s->scale * s->scale);
@@ -101,8 +86,10 @@ static double objective(const search* s, const double* value)
     for (int32_t i = 0; i < s->laws->pair_count; ++i) {
         perpi_laws_pair* pair = &s->laws->pair[i];
         const double degrees = pair_degrees(s, pair);
+        double slope;
         /* by the mean of its residuals, so that pairs with many are no outliers for that alone */
-        sum += degrees * robust(s->e, 2.0 * pair->loss * per / degrees, &pair->weight);
+        sum += degrees *
+               perpi_loss_of(s->e, sqrt(2.0 * pair->loss * per / degrees), &pair->weight, &slope);
     }
     for (int32_t j = 0; j < s->n; ++j) {
         const perpi_parameter* p = &s->e->parameter[j];
