@@ -301,6 +301,28 @@ TEST(metres_and_millimetres_give_the_same_coefficients_and_the_fitted_study_pred
     CHECK_NEAR(found[1][1], found[0][1], 1e-6);
 }
 
+/* Every impact sticks: noise makes a minimum at the largest ratio of impulses, but any larger mu explains them as well. */
+TEST(friction_that_only_has_a_lower_limit_is_not_a_confident_number)
+{
+    static const double start[] = {0.05, 1.0};
+    for (int i = 0; i < 2; ++i) {
+        char keys[800];
+        make_impacts(60, 2.0, 0.5, 4.0e-4, 0.03);
+        snprintf(keys, sizeof keys,
+                 IMPACTS "\"unknown\": {\"mu\": {\"start\": %g, \"bounds\": [0, 5]}, \"rebound\": "
+                         "{\"start\": 0.6}}",
+                 start[i]);
+        perp_study* s = make(ELLIPSE, keys);
+        REQUIRE(s != NULL);
+        perp_estimate* x = run(s);
+        REQUIRE(x != NULL);
+        CHECK(!perp_estimate_value(x, 0).identifiable && isinf(perp_estimate_value(x, 0).high));
+        CHECK_NEAR(perp_estimate_value(x, 1).value, 0.5, 4.0 * perp_estimate_value(x, 1).deviation);
+        perp_estimate_destroy(x);
+        clean_up(s);
+    }
+}
+
 /* ---- motions with times -------------------------------------------------------------------------*/
 
 static const char BOX[] =
