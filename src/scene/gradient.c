@@ -241,12 +241,41 @@ static perp_status prepare_parameters(perp_context* context, const perp_scene* s
     return status;
 }
 
-static perp_status run_gradient(perp_context* context, const perp_scene* scene, perp_sim* sim,
-                                const perp_gradient_def* def, bool only_try,
-                                const double* direction, prepared* x, perp_gradient* g)
+/* What is asked for beside the definition. */
+typedef struct asked_for {
+    bool only_try;
+    const double* direction;   /* NULL: none */
+    perpi_gradient_jets* jets; /* several measures; NULL: that of the definition */
+} asked_for;
+
+/* The measures of jets, and the last of them. */
+static perp_status find_measures(perp_context* context, perp_sim* sim,
+                                 const perpi_gradient_jets* jets, int32_t* list, int32_t* last)
 {
-    int32_t measure;
-    perp_status status = find_measure(context, sim, def->measure, &measure);
+    perp_status status = PERP_OK;
+    for (int32_t i = 0; status == PERP_OK && i < jets->measure_count; ++i) {
+        status = find_measure(context, sim, jets->measure[i], &list[i]);
+        if (status == PERP_OK) {
+            status = perpi_gradient_check(sim, list[i]);
+        }
+        *last = status == PERP_OK && list[i] > *last ? list[i] : *last;
+    }
+    return status;
+}
+
+static perp_status run_gradient(perp_context* context, const perp_scene* scene, perp_sim* sim,
+                                const perp_gradient_def* def, const asked_for* ask, prepared* x,
+                                perp_gradient* g)
+{
+    int32_t measure = -1, *list = NULL;
+    const bool only_try = ask->only_try;
+    const size_t several = ask->jets != NULL ? (size_t)ask->jets->measure_count : 0;
+    perp_status status = perpi_alloc(context, several + 1, sizeof *list, &list);
+    if (status == PERP_OK && ask->jets != NULL) {
+        status = find_measures(context, sim, ask->jets, list, &measure);
+    } else if (status == PERP_OK) {
+        status = find_measure(context, sim, def->measure, &measure);
+    }
     if (status == PERP_OK) {
         status = perpi_gradient_check(sim, measure);
     }
@@ -263,7 +292,11 @@ static perp_status run_gradient(perp_context* context, const perp_scene* scene, 
                                          .threshold = def->threshold,
                                          .light = x->of.light,
                                          .light_count = x->of.light_count,
-                                         .direction = direction};
+                                         .direction = ask->direction,
+                                         .measures = list,
+                                         .measure_count = (int32_t)several,
+                                         .curvature = ask->jets != NULL && ask->jets->curvature,
+                                         .jets = ask->jets != NULL ? ask->jets->jets : NULL};
         status = only_try ? perpi_gradient_check_parameters(sim, &in)
                           : perpi_gradient_run(sim, &in, &g->value, g->of, g->start, &g->flags);
     }
@@ -274,12 +307,13 @@ static perp_status run_gradient(perp_context* context, const perp_scene* scene, 
         free_varied(context, measure + 1, &x->varied[i]);
     }
     perpi_free(context, x->varied);
+    perpi_free(context, list);
     return status;
 }
 
 static perp_status create_gradient(perp_context* context, perp_scene* scene,
-                                   const perp_gradient_def* def, bool only_try,
-                                   const double* direction, perp_gradient** gradient)
+                                   const perp_gradient_def* def, const asked_for* ask,
+                                   perp_gradient** gradient)
 {
     perp_gradient* g = NULL;
     perp_sim* sim = NULL;
@@ -313,7 +347,7 @@ static perp_status create_gradient(perp_context* context, perp_scene* scene,
         status = perp_sim_create_from_scene(context, scene, &sim);
     }
     if (status == PERP_OK) {
-        status = run_gradient(context, scene, sim, def, only_try, direction, &x, g);
+        status = run_gradient(context, scene, sim, def, ask, &x, g);
     }
     perp_sim_destroy(sim);
     perpi_gradient_parameters_free(context, &x.of);
@@ -328,7 +362,7 @@ static perp_status create_gradient(perp_context* context, perp_scene* scene,
 perp_status perp_gradient_create(perp_context* context, perp_scene* scene,
                                  const perp_gradient_def* def, perp_gradient** gradient)
 {
-    return create_gradient(context, scene, def, false, NULL, gradient);
+    return create_gradient(context, scene, def, &(asked_for){0}, gradient);
 }
 
 perp_status perp_gradient_direction(perp_context* context, perp_scene* scene,
@@ -346,7 +380,8 @@ perp_status perp_gradient_direction(perp_context* context, perp_scene* scene,
                           "gradient: a direction needs finite parts of one or more parameters");
     }
     forward.mode = PERP_GRADIENT_FORWARD;
-    const perp_status status = create_gradient(context, scene, &forward, false, direction, &g);
+    const perp_status status =
+        create_gradient(context, scene, &forward, &(asked_for){.direction = direction}, &g);
     if (status == PERP_OK) {
         *value = g->value;
         *derivative = g->of[0];
@@ -362,8 +397,25 @@ perp_status perpi_gradient_try(perp_context* context, perp_scene* scene,
                                const perp_gradient_def* def)
 {
     perp_gradient* g = NULL;
-    const perp_status status = create_gradient(context, scene, def, true, NULL, &g);
+    const perp_status status =
+        create_gradient(context, scene, def, &(asked_for){.only_try = true}, &g);
     perp_gradient_destroy(status == PERP_OK ? g : NULL);
+    return status;
+}
+
+perp_status perpi_gradient_measures(perp_context* context, perp_scene* scene,
+                                    const perp_gradient_def* def, perpi_gradient_jets* jets,
+                                    perp_gradient_flags* flags)
+{
+    perp_gradient_def forward = *def;
+    perp_gradient* g = NULL;
+    forward.mode = PERP_GRADIENT_FORWARD;
+    const perp_status status =
+        create_gradient(context, scene, &forward, &(asked_for){.jets = jets}, &g);
+    if (status == PERP_OK) {
+        *flags = g->flags;
+    }
+    perp_gradient_destroy(g);
     return status;
 }
 

@@ -9,6 +9,20 @@
 PERP_NODISCARD perp_status perpi_gradient_try(perp_context* context, perp_scene* scene,
                                               const perp_gradient_def* def);
 
+/* Several measures of one run at once, forward: of each its value, its gradient by the parameters of def (whose measure is
+ * not read), and with `curvature` the lower half of its curvature of Gauss and Newton, row by row (sim/gradient_jets.h):
+ * perpi_jet_width numbers. */
+typedef struct perpi_gradient_jets {
+    const char* const* measure;
+    int32_t measure_count;
+    bool curvature;
+    double* jets; /* measure_count x perpi_jet_width(parameter_count, curvature), the caller's */
+} perpi_gradient_jets;
+PERP_NODISCARD perp_status perpi_gradient_measures(perp_context* context, perp_scene* scene,
+                                                   const perp_gradient_def* def,
+                                                   perpi_gradient_jets* jets,
+                                                   perp_gradient_flags* flags);
+
 /* ---- many outputs of one run ------------------------------------------------------------------------
  *
  * Forward derivatives of the state along runs of a scene, by parameters and by the start state. The models of the

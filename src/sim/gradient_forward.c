@@ -121,8 +121,11 @@ void perpi_gradient_begin_forward(perpi_gradient_work* g)
 
 perp_status perpi_gradient_run_forward(perpi_gradient_work* g)
 {
+    const perpi_gradient_input* in = g->in;
     perpi_jets* jets = NULL;
-    perp_status status = perpi_jets_create(g, &g->in->measure, 1, false, &jets);
+    perp_status status = in->jets != NULL ? perpi_jets_create(g, in->measures, in->measure_count,
+                                                              in->curvature, &jets)
+                                          : perpi_jets_create(g, &in->measure, 1, false, &jets);
     if (status != PERP_OK) {
         return status;
     }
@@ -136,8 +139,13 @@ perp_status perpi_gradient_run_forward(perpi_gradient_work* g)
             perpi_jets_sample(jets, k, (size_t)k);
         }
     }
-    for (int32_t i = 0; status == PERP_OK && i < g->in->parameter_count; ++i) {
-        g->gradient[i] = perpi_jets_of(jets, g->in->measure)[1 + i];
+    for (int32_t i = 0; status == PERP_OK && i < in->parameter_count; ++i) {
+        g->gradient[i] = perpi_jets_of(jets, in->measure)[1 + i];
+    }
+    const size_t width = (size_t)perpi_jet_width(in->parameter_count, in->curvature);
+    for (int32_t i = 0; status == PERP_OK && in->jets != NULL && i < in->measure_count; ++i) {
+        memcpy(in->jets + (size_t)i * width, perpi_jets_of(jets, in->measures[i]),
+               width * sizeof *in->jets);
     }
     perpi_jets_destroy(jets);
     return status;

@@ -52,7 +52,7 @@ perp_status perpi_jets_create(perpi_gradient_work* g, const int32_t* measure, in
 {
     perpi_jets* j = NULL;
     const size_t n = (size_t)g->in->parameter_count;
-    const size_t width = 1 + n + (curvature ? n * (n + 1) / 2 : 0);
+    const size_t width = (size_t)perpi_jet_width((int32_t)n, curvature);
     const size_t measures = (size_t)g->sim->asked.measure_count,
                  quantities = (size_t)g->quantity_count;
     perp_status status = perpi_alloc(g->context, 1, sizeof *j, &j);
