@@ -44,7 +44,8 @@ static perp_status find_body(const binding* b, const char* name, int32_t* body)
                : perpi_reader_fail(b->r, PERP_ERROR_INPUT, "the scene has no body '%.200s'", name);
 }
 
-/* A number, or the name of an unknown. */
+/* A number, or the name of an unknown or of a parameter of the scene: what a sensor measures and what the scene is made
+ * of may be one number, as the place of a tracked point in a body whose centre of mass is unknown. */
 static perp_status read_sensor_number(const binding* b, const json_t* value,
                                       perpi_sensor_number* number)
 {
@@ -52,17 +53,27 @@ static perp_status read_sensor_number(const binding* b, const json_t* value,
         *number = (perpi_sensor_number){json_number_value(value), -1};
         return PERP_OK;
     }
+    const int32_t scene_index =
+        json_is_string(value) ? perp_scene_parameter_find(b->s->scene, json_string_value(value))
+                              : -1;
     for (int32_t i = 0; json_is_string(value) && i < b->e->parameter_count; ++i) {
         perpi_parameter* p = &b->e->parameter[i];
         if (p->kind != PERPI_PARAMETER_INERTIA &&
             strcmp(p->info.name, json_string_value(value)) == 0) {
             number->parameter = i;
-            p->kind = PERPI_PARAMETER_SENSOR;
+            if (scene_index < 0) {
+                p->kind = PERPI_PARAMETER_SENSOR;
+            }
             return PERP_OK;
         }
     }
+    if (scene_index >= 0) {
+        *number = (perpi_sensor_number){perp_scene_parameter(b->s->scene, scene_index).value, -1};
+        return PERP_OK;
+    }
     return json_is_string(value)
-               ? perpi_reader_fail(b->r, PERP_ERROR_INPUT, "no '%.200s' in /unknown",
+               ? perpi_reader_fail(b->r, PERP_ERROR_INPUT,
+                                   "no '%.200s' in /unknown, nor in the parameters of the scene",
                                    json_string_value(value))
                : perpi_reader_fail(b->r, PERP_ERROR_INPUT,
                                    "must be a number or the name of an unknown, got %s",
@@ -596,6 +607,17 @@ static perp_status read_file(const binding* b, const char* name)
     return status;
 }
 
+/* Trajectories that are fitted end at the horizon; those that are held out are predicted to their ends. */
+static void end_at_horizon(perpi_estimate* e)
+{
+    for (int32_t i = 0; e->horizon > 0.0 && i < e->data.count; ++i) {
+        perpi_trajectory* t = &e->data.trajectory[i];
+        while (!t->held_out && t->rows > 1 && t->time[t->rows - 1] > e->horizon * (1.0 + 1e-9)) {
+            t->rows -= 1;
+        }
+    }
+}
+
 static perp_status bind_data(const binding* b)
 {
     const json_t* data = json_object_get(b->s->root, "data");
@@ -606,6 +628,7 @@ static perp_status bind_data(const binding* b)
         PERPI_TRY(read_file(b, json_string_value(json_array_get(data, i))));
     }
     PERPI_TRY(perpi_data_hold_out(b->r->context, b->e, &b->e->data));
+    end_at_horizon(b->e);
     perpi_data_guess_noise(b->e);
     return PERP_OK;
 }
