@@ -142,8 +142,9 @@ static void print_gradient(const perp_design_info* info, const perp_design_repor
     if (info->method != PERP_DESIGN_GRADIENT) {
         return;
     }
-    printf("\n  gradients      %lld steps, %lld of them with flagged gradients",
-           (long long)r->gradient_steps, (long long)r->flagged_steps);
+    printf(
+        "\n  gradients      %lld steps, %lld of them by Gauss-Newton, %lld with flagged gradients",
+        (long long)r->gradient_steps, (long long)r->newton_steps, (long long)r->flagged_steps);
     if (r->handed_over > 0) {
         printf("\n  cma-es         from evaluation %lld: ", (long long)r->handed_over + 1);
         cli_put(r->handed_over_reason);
@@ -249,6 +250,8 @@ static json_t* report_json(const perp_study* study, const perp_design_report* r,
         json_t* gradient = json_object();
         json_object_set_new(gradient, "steps", json_integer(r->gradient_steps));
         json_object_set_new(gradient, "flagged", json_integer(r->flagged_steps));
+        json_object_set_new(gradient, "newton", json_integer(r->newton_steps));
+        json_object_set_new(gradient, "turned", json_integer(r->turned_steps));
         json_object_set_new(gradient, "handed_over",
                             r->handed_over > 0 ? json_integer(r->handed_over) : json_null());
         json_object_set_new(gradient, "reason", cli_text(r->handed_over_reason));

@@ -359,7 +359,9 @@ typedef struct perp_design_report {
     int32_t best_constraint; /* the constraint that the best violates most; -1: it violates none */
     /* method gradient */
     int64_t gradient_steps,
-        flagged_steps;   /* steps (line searches); of these, with flagged gradients */
+        flagged_steps;    /* steps (line searches); of these, with flagged gradients */
+    int64_t newton_steps; /* of these, by the curvature of Gauss and Newton */
+    int64_t turned_steps; /* of these, to the better side of a flagged point */
     int64_t handed_over; /* the evaluation after which cma-es went on, the first time; 0: never */
     char handed_over_reason[400];
 } perp_design_report;

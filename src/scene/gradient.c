@@ -79,22 +79,24 @@ static perp_status scene_at(perp_context* context, const perp_scene* scene, cons
                             out);
 }
 
-/* The measure with the parameters at their other values, if it has any. */
+/* The measures with a parameter at its other values, if they have any. */
 typedef struct varied {
-    perpi_expr* expr[MODELS];
+    perpi_expr** expr; /* MODELS for each measure */
 } varied;
 
-static void free_varied(perp_context* context, varied* x)
+static void free_varied(perp_context* context, int32_t measures, varied* x)
 {
-    for (int k = 0; k < MODELS; ++k) {
+    for (int32_t k = 0; x->expr != NULL && k < MODELS * measures; ++k) {
         perpi_expr_destroy(context, x->expr[k]);
     }
+    perpi_free(context, x->expr);
 }
 
-/* The measure's expression with other values of the parameters. The quantities of its slots must be those of the
- * simulation: they are found in the same order. */
+/* The expressions of the measures up to one with other values of the parameters. The quantities of their slots must be those
+ * of the simulation: they are found in the same order. out: for each measure that `wanted` has, every MODELS-th place. used:
+ * measures that have parameters; NULL: not asked for. */
 static perp_status compile_with(perp_context* context, const perp_sim* sim, const perp_scene* scene,
-                                int32_t measure, bool* used, perpi_expr** out)
+                                int32_t last, const bool* wanted, bool* used, perpi_expr** out)
 {
     const perp_sim_def def = perp_sim_def_from_scene(scene);
     const perp_sim_def* own = perpi_sim_asked(sim);
@@ -104,42 +106,44 @@ static perp_status compile_with(perp_context* context, const perp_sim* sim, cons
                                  .parameter_count = def.parameter_count,
                                  .measure = own->measure,
                                  .slot_base = own->measure_count};
-    perp_status status = PERP_OK;
-    for (int32_t i = 0; status == PERP_OK && i <= measure; ++i) {
+    bool* has = NULL;
+    perp_status status = perpi_alloc(context, (size_t)def.parameter_count + 1, sizeof *has, &has);
+    for (int32_t i = 0; status == PERP_OK && i <= last; ++i) {
         bool of_step;
+        perpi_expr* expr = NULL;
         names.measure_count = i;
-        names.used = i == measure ? used : NULL;
-        perpi_expr_destroy(context, *out);
-        *out = NULL;
-        status = perpi_measure_compile(&names, own->measure[i].expression, out, &of_step);
+        names.used = has;
+        memset(has, 0, (size_t)def.parameter_count * sizeof *has);
+        status = perpi_measure_compile(&names, own->measure[i].expression, &expr, &of_step);
+        for (int32_t k = 0; status == PERP_OK && used != NULL && k < def.parameter_count; ++k) {
+            used[i] = used[i] || has[k];
+        }
+        if (out != NULL && wanted[i]) {
+            out[MODELS * i] = expr;
+        } else {
+            perpi_expr_destroy(context, expr);
+        }
     }
+    perpi_free(context, has);
     perpi_free(context, names.quantity);
     perpi_free(context, names.use);
     return status;
 }
 
-/* Whether the measure's expression has parameters at all. */
-static perp_status uses_parameters(perp_context* context, const perp_sim* sim,
-                                   const perp_scene* scene, int32_t measure, bool* any)
+/* Measures up to one whose expressions have parameters. */
+static perp_status find_explicit(perp_context* context, const perp_sim* sim,
+                                 const perp_scene* scene, int32_t last, bool* used, bool* any)
 {
-    const int32_t count = perp_scene_parameter_count(scene);
-    bool* used = NULL;
-    perpi_expr* expr = NULL;
-    perp_status status = perpi_alloc(context, (size_t)count + 1, sizeof *used, &used);
-    if (status == PERP_OK) {
-        status = compile_with(context, sim, scene, measure, used, &expr);
-    }
+    const perp_status status = compile_with(context, sim, scene, last, NULL, used, NULL);
     *any = false;
-    for (int32_t i = 0; status == PERP_OK && i < count; ++i) {
+    for (int32_t i = 0; status == PERP_OK && i <= last; ++i) {
         *any = *any || used[i];
     }
-    perpi_expr_destroy(context, expr);
-    perpi_free(context, used);
     return status;
 }
 
 static perp_status compile_varied(perp_context* context, const perp_sim* sim,
-                                  const perp_scene* scene, int32_t measure,
+                                  const perp_scene* scene, int32_t last, const bool* used,
                                   const perpi_parameter_sensitivity* p, varied* x)
 {
     /* where the models are: sensitivity.h */
@@ -147,13 +151,14 @@ static perp_status compile_varied(perp_context* context, const perp_sim* sim,
                         aside[VARIED] = {1.0, 2.0, 3.0, 4.0};
     const double* place = p->weight_here == 0.0 ? central : aside;
     const double delta = p->weight_here > 0.0 ? -p->delta : p->delta;
-    perp_status status = PERP_OK;
+    perp_status status =
+        perpi_alloc(context, (size_t)(MODELS * (last + 1)), sizeof *x->expr, &x->expr);
     for (int k = 0; status == PERP_OK && k < MODELS; ++k) {
         perp_scene* other = NULL;
         const double by = k < VARIED ? place[k] * delta : 0.0;
         status = scene_at(context, scene, p->name, p->value + by, &other);
         if (status == PERP_OK) {
-            status = compile_with(context, sim, other, measure, NULL, &x->expr[k]);
+            status = compile_with(context, sim, other, last, used, NULL, x->expr + k);
         }
         perp_scene_destroy(other);
     }
@@ -214,30 +219,63 @@ static perp_status prepare_parameters(perp_context* context, const perp_scene* s
                                 : def->mode == PERP_GRADIENT_FORWARD ? PERPI_LIGHT_FORWARD
                                 : perpi_sim_bounces(sim)             ? PERPI_LIGHT_NONE
                                                                      : PERPI_LIGHT_BACKWARDS;
-    bool explicit = false;
+    bool explicit = false, *used = NULL;
     perp_status status = perpi_alloc(context, count + 1, sizeof *x->varied, &x->varied);
     if (status == PERP_OK) {
         status = perpi_gradient_parameters_fill(context, perp_scene_model(scene), use, &x->of);
     }
     if (status == PERP_OK) {
-        status = uses_parameters(context, sim, scene, measure, &explicit);
+        status = perpi_alloc(context, (size_t)measure + 1, sizeof *used, &used);
+    }
+    if (status == PERP_OK) {
+        status = find_explicit(context, sim, scene, measure, used, &explicit);
     }
     for (int32_t i = 0; status == PERP_OK && i < def->parameter_count; ++i) {
         if (explicit) {
-            status = compile_varied(context, sim, scene, measure,
+            status = compile_varied(context, sim, scene, measure, used,
                                     perpi_sensitivity_of(x->of.sensitivity, i), &x->varied[i]);
-            memcpy(x->of.parameter[i].expr, x->varied[i].expr, sizeof x->of.parameter[i].expr);
+            x->of.parameter[i].expr = x->varied[i].expr;
         }
+    }
+    perpi_free(context, used);
+    return status;
+}
+
+/* What is asked for beside the definition. */
+typedef struct asked_for {
+    bool only_try;
+    const double* direction;   /* NULL: none */
+    perpi_gradient_jets* jets; /* several measures; NULL: that of the definition */
+} asked_for;
+
+/* The measures of jets, and the last of them. */
+static perp_status find_measures(perp_context* context, perp_sim* sim,
+                                 const perpi_gradient_jets* jets, int32_t* list, int32_t* last)
+{
+    perp_status status = PERP_OK;
+    for (int32_t i = 0; status == PERP_OK && i < jets->measure_count; ++i) {
+        status = find_measure(context, sim, jets->measure[i], &list[i]);
+        if (status == PERP_OK) {
+            status = perpi_gradient_check(sim, list[i]);
+        }
+        *last = status == PERP_OK && list[i] > *last ? list[i] : *last;
     }
     return status;
 }
 
 static perp_status run_gradient(perp_context* context, const perp_scene* scene, perp_sim* sim,
-                                const perp_gradient_def* def, bool only_try,
-                                const double* direction, prepared* x, perp_gradient* g)
+                                const perp_gradient_def* def, const asked_for* ask, prepared* x,
+                                perp_gradient* g)
 {
-    int32_t measure;
-    perp_status status = find_measure(context, sim, def->measure, &measure);
+    int32_t measure = -1, *list = NULL;
+    const bool only_try = ask->only_try;
+    const size_t several = ask->jets != NULL ? (size_t)ask->jets->measure_count : 0;
+    perp_status status = perpi_alloc(context, several + 1, sizeof *list, &list);
+    if (status == PERP_OK && ask->jets != NULL) {
+        status = find_measures(context, sim, ask->jets, list, &measure);
+    } else if (status == PERP_OK) {
+        status = find_measure(context, sim, def->measure, &measure);
+    }
     if (status == PERP_OK) {
         status = perpi_gradient_check(sim, measure);
     }
@@ -254,7 +292,11 @@ static perp_status run_gradient(perp_context* context, const perp_scene* scene, 
                                          .threshold = def->threshold,
                                          .light = x->of.light,
                                          .light_count = x->of.light_count,
-                                         .direction = direction};
+                                         .direction = ask->direction,
+                                         .measures = list,
+                                         .measure_count = (int32_t)several,
+                                         .curvature = ask->jets != NULL && ask->jets->curvature,
+                                         .jets = ask->jets != NULL ? ask->jets->jets : NULL};
         status = only_try ? perpi_gradient_check_parameters(sim, &in)
                           : perpi_gradient_run(sim, &in, &g->value, g->of, g->start, &g->flags);
     }
@@ -262,15 +304,16 @@ static perp_status run_gradient(perp_context* context, const perp_scene* scene, 
         spread_start(perp_scene_model(scene), g);
     }
     for (int32_t i = 0; x->varied != NULL && i < def->parameter_count; ++i) {
-        free_varied(context, &x->varied[i]);
+        free_varied(context, measure + 1, &x->varied[i]);
     }
     perpi_free(context, x->varied);
+    perpi_free(context, list);
     return status;
 }
 
 static perp_status create_gradient(perp_context* context, perp_scene* scene,
-                                   const perp_gradient_def* def, bool only_try,
-                                   const double* direction, perp_gradient** gradient)
+                                   const perp_gradient_def* def, const asked_for* ask,
+                                   perp_gradient** gradient)
 {
     perp_gradient* g = NULL;
     perp_sim* sim = NULL;
@@ -304,7 +347,7 @@ static perp_status create_gradient(perp_context* context, perp_scene* scene,
         status = perp_sim_create_from_scene(context, scene, &sim);
     }
     if (status == PERP_OK) {
-        status = run_gradient(context, scene, sim, def, only_try, direction, &x, g);
+        status = run_gradient(context, scene, sim, def, ask, &x, g);
     }
     perp_sim_destroy(sim);
     perpi_gradient_parameters_free(context, &x.of);
@@ -319,7 +362,7 @@ static perp_status create_gradient(perp_context* context, perp_scene* scene,
 perp_status perp_gradient_create(perp_context* context, perp_scene* scene,
                                  const perp_gradient_def* def, perp_gradient** gradient)
 {
-    return create_gradient(context, scene, def, false, NULL, gradient);
+    return create_gradient(context, scene, def, &(asked_for){0}, gradient);
 }
 
 perp_status perp_gradient_direction(perp_context* context, perp_scene* scene,
@@ -337,7 +380,8 @@ perp_status perp_gradient_direction(perp_context* context, perp_scene* scene,
                           "gradient: a direction needs finite parts of one or more parameters");
     }
     forward.mode = PERP_GRADIENT_FORWARD;
-    const perp_status status = create_gradient(context, scene, &forward, false, direction, &g);
+    const perp_status status =
+        create_gradient(context, scene, &forward, &(asked_for){.direction = direction}, &g);
     if (status == PERP_OK) {
         *value = g->value;
         *derivative = g->of[0];
@@ -353,8 +397,25 @@ perp_status perpi_gradient_try(perp_context* context, perp_scene* scene,
                                const perp_gradient_def* def)
 {
     perp_gradient* g = NULL;
-    const perp_status status = create_gradient(context, scene, def, true, NULL, &g);
+    const perp_status status =
+        create_gradient(context, scene, def, &(asked_for){.only_try = true}, &g);
     perp_gradient_destroy(status == PERP_OK ? g : NULL);
+    return status;
+}
+
+perp_status perpi_gradient_measures(perp_context* context, perp_scene* scene,
+                                    const perp_gradient_def* def, perpi_gradient_jets* jets,
+                                    perp_gradient_flags* flags)
+{
+    perp_gradient_def forward = *def;
+    perp_gradient* g = NULL;
+    forward.mode = PERP_GRADIENT_FORWARD;
+    const perp_status status =
+        create_gradient(context, scene, &forward, &(asked_for){.jets = jets}, &g);
+    if (status == PERP_OK) {
+        *flags = g->flags;
+    }
+    perp_gradient_destroy(g);
     return status;
 }
 

@@ -1,4 +1,6 @@
 /* src/scene/gradient_along.c - derivatives of many outputs along runs of a scene: see gradient.h. */
+#include <math.h>
+
 #include "base/context.h"
 #include "perp/set.h"
 #include "scene/gradient.h"
@@ -10,6 +12,7 @@ struct perpi_scene_along {
     perp_sim* sim;
     perpi_gradient_parameters of;
     perpi_along* along;
+    double begin;
 };
 
 void perpi_scene_along_destroy(perpi_scene_along* a)
@@ -60,7 +63,9 @@ perp_status perpi_scene_along_create(perp_context* context, perp_scene* scene,
         &(perpi_sensitivity_def){.name = def->parameter, .count = def->parameter_count},
         &a->of.sensitivity);
     if (status == PERP_OK) {
-        status = perp_sim_create_from_scene(context, scene, &a->sim);
+        status = def->sim != NULL
+                     ? perp_sim_create_from_scene_def(context, scene, def->sim, &a->sim)
+                     : perp_sim_create_from_scene(context, scene, &a->sim);
     }
     if (status == PERP_OK) {
         status = perpi_gradient_parameters_fill(context, perp_scene_model(scene),
@@ -94,11 +99,33 @@ perp_sim* perpi_scene_along_sim(perpi_scene_along* a)
     return a->sim;
 }
 
+void perpi_scene_along_begin(perpi_scene_along* a, double time)
+{
+    a->begin = time;
+}
+
+/* The same state at the time at which runs begin. */
+static perp_status set_time(perpi_scene_along* a)
+{
+    const double h = perpi_sim_asked(a->sim)->step;
+    int32_t joints = 0;
+    const perpi_saved saved = {.time = a->begin,
+                               .step = (int64_t)round(a->begin / h),
+                               .q = perp_sim_q(a->sim),
+                               .v = perp_sim_v(a->sim),
+                               .memory = perpi_sim_s(a->sim),
+                               .joint = perp_sim_joint_records(a->sim, &joints)};
+    return perpi_sim_set_state(a->sim, &saved);
+}
+
 perp_status perpi_scene_along_run(perpi_scene_along* a, const double* q, const double* v,
                                   double until, bool derivatives, perpi_along_fn fn, void* user,
                                   perp_gradient_flags* flags)
 {
     perp_status status = perp_sim_reset(a->sim);
+    if (status == PERP_OK && a->begin > 0.0) {
+        status = set_time(a);
+    }
     if (status == PERP_OK && (q != NULL || v != NULL)) {
         status = perp_sim_set_state(a->sim, q, v);
     }

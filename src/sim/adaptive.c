@@ -368,7 +368,9 @@ static perp_status half_steps(perp_sim* sim, double h, const perpi_filter* filte
         return status;
     }
     gather_info(sum, &a->half.info);
-    status = perpi_try_step(&sim->work, sim->stepper, &a->half.state, 0.5 * h, filter, end);
+    perpi_filter second = *filter;
+    second.before = &a->half.state;
+    status = perpi_try_step(&sim->work, sim->stepper, &a->half.state, 0.5 * h, &second, end);
     if (status != PERP_OK) {
         return status;
     }

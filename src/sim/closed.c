@@ -84,6 +84,24 @@ static double closing_by_rotation(const perpi_step* step, const int32_t body[2],
     return sum + (most > 0.0 ? most : 0.0);
 }
 
+/* Closing acceleration of a contact that pushed in the first half of the step: the one that its impulse prevented,
+ * with the bound of find_closing (adaptive.c). It is asked for in the second half only, because the contact was at
+ * rest at the start: nothing else was known to press it, as where a spring does. */
+static double prevented_closing(const perpi_step* step, uint64_t key, const int32_t body[2],
+                                double tolerance)
+{
+    const perpi_state* before = step->filter->before;
+    double gain = 0.0;
+    for (size_t i = 0; before != NULL && i < before->contacts.count; ++i) {
+        const perp_contact* c = &before->contacts.item[i];
+        for (int side = 0; side < 2 && c->key == key; ++side) {
+            const perpi_body* b = &step->model->body[body[side]];
+            gain += b->dofs > 0 ? c->impulse[0] / b->mass : 0.0;
+        }
+    }
+    return fmin(gain / step->h, 0.5 * gain * gain / tolerance);
+}
+
 perp_status perpi_approach_of(const perpi_step* step, const perp_contact* c, perpi_approach* out)
 {
     const perp_model* model = step->model;
@@ -109,7 +127,8 @@ perp_status perpi_approach_of(const perpi_step* step, const perp_contact* c, per
     }
     closing = fmax(closing, perpi_found_closing(step, c->key));
     closing += closing_by_rotation(step, body, point, n);
-    out->slow = sqrt(2.0 * closing * tolerance) + SPEED_NOISE * speeds +
+    const double prevented = prevented_closing(step, c->key, body, tolerance);
+    out->slow = sqrt(2.0 * fmax(closing, prevented) * tolerance) + SPEED_NOISE * speeds +
                 REST_PART * tolerance / step->longest;
     out->stays = closing > 0.0 ? sqrt(2.0 * tolerance / closing) : INFINITY;
     return PERP_OK;

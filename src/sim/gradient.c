@@ -14,6 +14,7 @@
 
 #include "sim/gradient_quantity.h"
 #include "sim/gradient_run.h"
+#include "sim/gradient_uses.h"
 #include "sim/measure.h"
 #include "sim/measure_timed.h"
 #include "sim/tape.h"
@@ -86,13 +87,10 @@ perp_status perpi_gradient_check_sim(perp_sim* sim)
     return PERP_OK;
 }
 
-perp_status perpi_gradient_check(perp_sim* sim, int32_t measure)
+/* A measure, and those that it is a measure of. */
+static perp_status check_measure(perp_sim* sim, int32_t measure)
 {
     const perp_model* model = sim->model;
-    const perp_status able = perpi_gradient_check_sim(sim);
-    if (able != PERP_OK) {
-        return able;
-    }
     const perp_measure_def* def = &sim->asked.measure[measure];
     if (def->over > 0.0 && sim->adaptive) {
         return refuse(sim, "measures over windows have a derivative with fixed steps only");
@@ -101,12 +99,6 @@ perp_status perpi_gradient_check(perp_sim* sim, int32_t measure)
     const perp_quantity* quantity = perpi_measures_quantities(sim, &count);
     bool of_step;
     const perpi_expr* expr = perpi_measures_expr(sim, measure, &of_step);
-    for (int32_t i = 0; i < sim->asked.measure_count; ++i) {
-        if (perpi_expr_has_slot(expr, i)) {
-            return refuse(
-                sim, "measures of other measures have no derivative; write the expression out");
-        }
-    }
     for (int32_t i = 0; i < count; ++i) {
         if (perpi_expr_has_slot(expr, sim->asked.measure_count + i)) {
             const perp_status status =
@@ -116,7 +108,26 @@ perp_status perpi_gradient_check(perp_sim* sim, int32_t measure)
             }
         }
     }
+    for (int32_t i = 0; i < measure; ++i) { /* they stand before it */
+        if (!perpi_expr_has_slot(expr, i)) {
+            continue;
+        }
+        if (sim->adaptive) {
+            return refuse(sim,
+                          "measures of other measures have a derivative with fixed steps only");
+        }
+        const perp_status status = check_measure(sim, i);
+        if (status != PERP_OK) {
+            return status;
+        }
+    }
     return PERP_OK;
+}
+
+perp_status perpi_gradient_check(perp_sim* sim, int32_t measure)
+{
+    const perp_status status = perpi_gradient_check_sim(sim);
+    return status == PERP_OK ? check_measure(sim, measure) : status;
 }
 
 /* ---- the run -------------------------------------------------------------------------------------*/
@@ -196,6 +207,7 @@ void perpi_gradient_free(perpi_gradient_work* g)
     g->sim->without = NULL;
     perpi_tape_free(&g->tape);
     perpi_tape_free(&g->without);
+    perpi_uses_destroy(g->uses);
     perpi_linear_step_destroy(g->linear);
     void* const owned[] = {g->before,    g->light_room, g->room,     g->time,
                            g->parameter, g->joint,      g->snapshot, g->snapshot_at};
@@ -247,7 +259,7 @@ static perp_status note_state(perpi_gradient_work* g, double* value)
     }
     *value = now;
     g->time[g->count++] = g->sim->state.time;
-    return PERP_OK;
+    return g->uses != NULL ? perpi_uses_note(g->uses) : PERP_OK;
 }
 
 /* Runs to the end; keeps all states, or snapshots of every stride-th. */
@@ -287,12 +299,12 @@ static perp_status run_forward(perpi_gradient_work* g, double* value)
 
 /* ---- samples -------------------------------------------------------------------------------------*/
 
-/* Weight of state k in the last window that has ended (measure_timed.h): the expression is linear in a step. */
-static double window_weight(const perpi_gradient_work* g, int64_t k, const perp_measure_def* def)
+/* Weight of state k in a window (measure_timed.h): the expression is linear in a step. */
+double perpi_gradient_window_weight(const perpi_gradient_work* g, int64_t k,
+                                    const perp_measure_def* def, double window)
 {
     const double every = def->every > 0.0 ? def->every : def->over;
-    const double begin = g->time[0], elapsed = g->time[g->count - 1] - begin;
-    const double end = begin + perpi_timed_passed(elapsed, every) * every;
+    const double begin = g->time[0], end = begin + window * every;
     double weight = 0.0;
     for (int side = 0; side < 2; ++side) { /* the steps before and after the state */
         const int64_t from = k - 1 + side;
@@ -316,7 +328,10 @@ static double weight_of(const perpi_gradient_work* g, int64_t k)
     const double span = g->time[last] - g->time[0];
     const perp_measure_def* def = &g->sim->asked.measure[g->in->measure];
     if (def->over > 0.0) {
-        return window_weight(g, k, def);
+        /* the last one that has ended */
+        const double every = def->every > 0.0 ? def->every : def->over;
+        return perpi_gradient_window_weight(g, k, def,
+                                            perpi_timed_passed(g->time[last] - g->time[0], every));
     }
     switch (g->kind) {
     case PERP_MEASURE_MAX:
@@ -348,21 +363,24 @@ perpi_view perpi_gradient_view(const perpi_gradient_work* g, size_t frame)
                         .joint = perpi_tape_joint(t, frame)};
 }
 
-static void read_slots(const perpi_gradient_work* g, const perpi_view* view)
+void perpi_gradient_read_slots(const perpi_gradient_work* g, const perpi_expr* expr,
+                               const perpi_view* view)
 {
     for (int32_t i = 0; i < g->quantity_count; ++i) {
-        if (perpi_expr_has_slot(g->expr, g->slot_base + i)) {
+        if (perpi_expr_has_slot(expr, g->slot_base + i)) {
             g->slot[g->slot_base + i] = perpi_quantity_at(view, &g->quantity[i]);
         }
     }
 }
 
 /* The margin of the condition at a state. */
-static double margin_at(const perpi_gradient_work* g, size_t frame, double t)
+static double margin_at(const perpi_gradient_work* g, size_t frame, int64_t k)
 {
     double margin = NAN;
+    const double t = g->time[k];
     const perpi_view view = perpi_gradient_view(g, frame);
-    read_slots(g, &view);
+    perpi_uses_read(g->uses, k);
+    perpi_gradient_read_slots(g, g->expr, &view);
     (void)perpi_expr_margin(g->expr, t, g->slot, &margin);
     return margin;
 }
@@ -396,24 +414,34 @@ void perpi_gradient_add_quantity(const perpi_gradient_work* g, const perpi_view*
     }
 }
 
-/* y += weight d expression / d state; of the parameters, what the expression itself has of them. */
-static void add_sample(perpi_gradient_work* g, int64_t k, size_t frame, double weight, double* y)
+double perpi_gradient_by_slot(const perpi_gradient_work* g, int32_t measure, double t, int32_t slot)
 {
+    bool of_step;
+    const perpi_expr* expr = perpi_measures_expr(g->sim, measure, &of_step);
+    double by = 0.0, margin;
+    if (g->sim->asked.measure[measure].kind == PERP_MEASURE_FIRST_TIME) {
+        (void)perpi_expr_margin_derivative(expr, t, g->slot, slot, &margin, &by);
+        return by;
+    }
+    return perpi_expr_slot_derivative(expr, t, g->slot, slot);
+}
+
+/* y += weight d expression / d state; of the parameters, what the expression itself has of them. */
+void perpi_gradient_add_sample(perpi_gradient_work* g, int32_t measure, int64_t k, size_t frame,
+                               double weight, double* y)
+{
+    bool of_step;
+    const perpi_expr* own = perpi_measures_expr(g->sim, measure, &of_step);
     const perpi_view view = perpi_gradient_view(g, frame);
     const double t = g->time[k];
-    const bool condition = g->kind == PERP_MEASURE_FIRST_TIME;
-    read_slots(g, &view);
+    const bool condition = g->sim->asked.measure[measure].kind == PERP_MEASURE_FIRST_TIME;
+    perpi_gradient_read_slots(g, own, &view);
     for (int32_t i = 0; i < g->quantity_count; ++i) {
-        double by = 0.0, margin;
         const int32_t slot = g->slot_base + i;
-        if (!perpi_expr_has_slot(g->expr, slot)) {
+        if (!perpi_expr_has_slot(own, slot)) {
             continue;
         }
-        if (condition) {
-            (void)perpi_expr_margin_derivative(g->expr, t, g->slot, slot, &margin, &by);
-        } else {
-            by = perpi_expr_slot_derivative(g->expr, t, g->slot, slot);
-        }
+        const double by = perpi_gradient_by_slot(g, measure, t, slot);
         if (by != 0.0) {
             perpi_quantity_differentiate(&view, &g->quantity[i], weight * by, g->q, g->v, y);
             perpi_gradient_add_quantity(g, &view, &g->quantity[i], weight * by, g->gradient);
@@ -421,12 +449,14 @@ static void add_sample(perpi_gradient_work* g, int64_t k, size_t frame, double w
     }
     for (int32_t i = 0; i < g->in->parameter_count; ++i) {
         const perpi_gradient_parameter* p = &g->in->parameter[i];
-        for (int n = 0; n < PERPI_GRADIENT_MODELS && p->expr[0] != NULL; ++n) {
+        perpi_expr* const* expr =
+            p->expr != NULL ? p->expr + PERPI_GRADIENT_MODELS * measure : NULL;
+        for (int n = 0; expr != NULL && expr[0] != NULL && n < PERPI_GRADIENT_MODELS; ++n) {
             double value = 0.0;
             if (condition) {
-                (void)perpi_expr_margin(p->expr[n], t, g->slot, &value);
+                (void)perpi_expr_margin(expr[n], t, g->slot, &value);
             } else {
-                value = perpi_expr_eval_names(p->expr[n], t, g->slot);
+                value = perpi_expr_eval_names(expr[n], t, g->slot);
             }
             g->gradient[i] += weight * p->weight[n] * value;
         }
@@ -438,11 +468,14 @@ void perpi_gradient_sample(perpi_gradient_work* g, int64_t k, size_t frame,
 {
     double weight = weight_of(g, k);
     if (weight != 0.0 && g->kind == PERP_MEASURE_FIRST_TIME) {
-        weight = crossing_weight(g, k, margin_at(g, crossing[0], g->time[g->crossing - 1]),
-                                 margin_at(g, crossing[1], g->time[g->crossing]));
+        weight = crossing_weight(g, k, margin_at(g, crossing[0], g->crossing - 1),
+                                 margin_at(g, crossing[1], g->crossing));
     }
-    if (weight != 0.0) {
-        add_sample(g, k, frame, weight, y);
+    if (weight != 0.0 && g->uses == NULL) {
+        perpi_gradient_add_sample(g, g->in->measure, k, frame, weight, y);
+    }
+    if (g->uses != NULL) {
+        perpi_uses_sample(g->uses, k, frame, weight, y);
     }
 }
 
@@ -450,7 +483,7 @@ void perpi_gradient_sample(perpi_gradient_work* g, int64_t k, size_t frame,
 static double expression_at(const perpi_gradient_work* g, int64_t k, size_t frame)
 {
     const perpi_view view = perpi_gradient_view(g, frame);
-    read_slots(g, &view);
+    perpi_gradient_read_slots(g, g->expr, &view);
     return perpi_expr_eval_names(g->expr, g->time[k], g->slot);
 }
 
@@ -464,15 +497,15 @@ double perpi_gradient_sample_time(perpi_gradient_work* g, int64_t k, const size_
         if (weight == 0.0) {
             return 0.0;
         }
-        const double before = margin_at(g, frame[g->crossing - 1], g->time[g->crossing - 1]);
-        const double after = margin_at(g, frame[g->crossing], g->time[g->crossing]);
+        const double before = margin_at(g, frame[g->crossing - 1], g->crossing - 1);
+        const double after = margin_at(g, frame[g->crossing], g->crossing);
         const bool between = before <= 0.0 && after > before;
         const double part = between ? -before / (after - before) : 1.0;
         return k == g->crossing ? part : 1.0 - part;
     }
     if (weight != 0.0) {
         const perpi_view view = perpi_gradient_view(g, frame[k]);
-        read_slots(g, &view);
+        perpi_gradient_read_slots(g, g->expr, &view);
         by = weight * perpi_expr_slot_derivative(g->expr, g->time[k], g->slot, -1);
     }
     if (area) { /* the trapezoidal rule */
@@ -749,6 +782,18 @@ static perp_status run_back(perpi_gradient_work* g)
 
 /* ---- all -----------------------------------------------------------------------------------------*/
 
+/* Whether a slot stands in the expression of a measure, or of one that it is a measure of. */
+static bool has_slot(const perp_sim* sim, int32_t measure, int32_t slot)
+{
+    bool of_step;
+    const perpi_expr* expr = perpi_measures_expr(sim, measure, &of_step);
+    bool any = perpi_expr_has_slot(expr, slot);
+    for (int32_t i = 0; !any && i < measure; ++i) {
+        any = perpi_expr_has_slot(expr, i) && has_slot(sim, i, slot);
+    }
+    return any;
+}
+
 perp_status perpi_gradient_check_parameters(perp_sim* sim, const perpi_gradient_input* in)
 {
     bool of_step;
@@ -756,11 +801,16 @@ perp_status perpi_gradient_check_parameters(perp_sim* sim, const perpi_gradient_
     const perp_quantity* quantity = perpi_measures_quantities(sim, &count);
     const perpi_expr* expr = perpi_measures_expr(sim, in->measure, &of_step);
     for (int32_t i = 0; i < count; ++i) {
-        const bool used = perpi_expr_has_slot(expr, sim->asked.measure_count + i);
+        const bool used = has_slot(sim, in->measure, sim->asked.measure_count + i);
         for (int32_t k = 0; used && k < in->parameter_count; ++k) {
             if (quantity[i].kind == PERP_QUANTITY_DISTANCE && in->parameter[k].geometry) {
                 return refuse(sim, "a distance has no derivative by sizes and places of shapes");
             }
+        }
+    }
+    for (int32_t i = 0; in->direction != NULL && i < in->measure; ++i) {
+        if (perpi_expr_has_slot(expr, i)) {
+            return refuse(sim, "a measure of other measures has no one-sided derivative");
         }
     }
     if (in->mode == PERP_GRADIENT_FORWARD && sim->adaptive) {
@@ -803,6 +853,9 @@ perp_status perpi_gradient_run(perp_sim* sim, const perpi_gradient_input* in, do
     perpi_tape_begin(&g.without, sim);
     sim->without = impacts_have_times(sim) ? &g.without : NULL;
     status = perpi_gradient_allocate(&g);
+    if (status == PERP_OK && !forward) {
+        status = perpi_uses_create(&g, &g.uses);
+    }
     if (status == PERP_OK) {
         status = run_forward(&g, value);
     }

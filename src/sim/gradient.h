@@ -18,8 +18,9 @@ typedef struct perpi_gradient_parameter {
     bool impacts_only;                    /* of steps it changes impacts alone: restitution */
     int32_t light_first, light_count; /* forward: its light numbers, if steps have no other of it */
     const double* start;              /* d start state / d theta, laid out as linear_step.h says */
-    perpi_expr*
-        expr[PERPI_GRADIENT_MODELS]; /* the measure with its values; NULL: it has none of them */
+    /* expressions with its values: measure i has those from PERPI_GRADIENT_MODELS * i on; NULL: it has none of them. NULL:
+     * nor has any measure */
+    perpi_expr* const* expr;
 } perpi_gradient_parameter;
 
 /* A number of the model by a parameter, of those that cost little. */
@@ -41,7 +42,18 @@ typedef struct perpi_gradient_input {
     int32_t light_count;
     const double*
         direction; /* forward: of the parameters; gradient[0] is the one-sided derivative along it; NULL: none */
+    /* forward: several measures at once; jets: of each its value, gradient, and with `curvature` the lower half of its
+     * curvature (gradient_jets.h). NULL: of `measure` alone */
+    const int32_t* measures;
+    int32_t measure_count;
+    bool curvature;
+    double* jets;
 } perpi_gradient_input;
+
+static inline int32_t perpi_jet_width(int32_t parameters, bool curvature)
+{
+    return 1 + parameters + (curvature ? parameters * (parameters + 1) / 2 : 0);
+}
 
 /* Refuses simulations that have no derivatives, by the name of what is not supported. */
 PERP_NODISCARD perp_status perpi_gradient_check(perp_sim* sim, int32_t measure);

@@ -1,6 +1,7 @@
 /* src/sim/gradient_forward.c - displacements of the state by each parameter, carried from step to step. */
 #include <string.h>
 
+#include "sim/gradient_jets.h"
 #include "sim/gradient_run.h"
 
 /* Relative: derivatives of both states of a weak step that differ by less are the same. */
@@ -118,28 +119,34 @@ void perpi_gradient_begin_forward(perpi_gradient_work* g)
 
 /* ---- of a measure --------------------------------------------------------------------------------*/
 
-static void add_sample_forward(perpi_gradient_work* g, int64_t k)
-{
-    const size_t n = (size_t)g->size.total;
-    memset(g->y, 0, n * sizeof *g->y);
-    const size_t crossing[2] = {(size_t)g->crossing - 1, (size_t)g->crossing};
-    perpi_gradient_sample(g, k, (size_t)k, crossing, g->y);
-    for (int32_t i = 0; i < g->in->parameter_count; ++i) {
-        g->gradient[i] += perpi_gradient_dot(g->size.total, g->y, g->forward + (size_t)i * n);
-    }
-}
-
 perp_status perpi_gradient_run_forward(perpi_gradient_work* g)
 {
-    perp_status status = PERP_OK;
+    const perpi_gradient_input* in = g->in;
+    perpi_jets* jets = NULL;
+    perp_status status = in->jets != NULL ? perpi_jets_create(g, in->measures, in->measure_count,
+                                                              in->curvature, &jets)
+                                          : perpi_jets_create(g, &in->measure, 1, false, &jets);
+    if (status != PERP_OK) {
+        return status;
+    }
     perpi_gradient_begin_forward(g);
+    perpi_jets_begin(jets);
     for (int64_t k = 0; status == PERP_OK && k < g->count; ++k) {
         if (k > 0) {
             status = perpi_gradient_step_forward(g, (size_t)k);
         }
         if (status == PERP_OK) {
-            add_sample_forward(g, k);
+            perpi_jets_sample(jets, k, (size_t)k);
         }
     }
+    for (int32_t i = 0; status == PERP_OK && i < in->parameter_count; ++i) {
+        g->gradient[i] = perpi_jets_of(jets, in->measure)[1 + i];
+    }
+    const size_t width = (size_t)perpi_jet_width(in->parameter_count, in->curvature);
+    for (int32_t i = 0; status == PERP_OK && in->jets != NULL && i < in->measure_count; ++i) {
+        memcpy(in->jets + (size_t)i * width, perpi_jets_of(jets, in->measures[i]),
+               width * sizeof *in->jets);
+    }
+    perpi_jets_destroy(jets);
     return status;
 }

@@ -25,6 +25,7 @@ typedef struct perpi_gradient_work {
     double* time; /* per state of the run */
     size_t time_capacity;
     int64_t count;             /* states */
+    struct perpi_uses* uses;   /* backwards: measures that the measure is one of; NULL: none */
     int64_t extreme, crossing; /* states at which the measure takes its value */
     double* room;              /* of the vectors below */
     double *y, *y_next, *other, *slot, *q, *v;
@@ -56,6 +57,19 @@ perpi_view perpi_gradient_view(const perpi_gradient_work* g, size_t frame);
 /* What a quantity of the state has of each parameter itself, times weight, into gradient. */
 void perpi_gradient_add_quantity(const perpi_gradient_work* g, const perpi_view* view,
                                  const perp_quantity* quantity, double weight, double* gradient);
+
+/* Values of the quantities of an expression at a state, into g->slot. */
+void perpi_gradient_read_slots(const perpi_gradient_work* g, const perpi_expr* expr,
+                               const perpi_view* view);
+/* d expression of a measure / d slot, of g->slot; of a condition, of its margin. */
+double perpi_gradient_by_slot(const perpi_gradient_work* g, int32_t measure, double t,
+                              int32_t slot);
+/* y += weight times d expression of a measure / d state k; and g->gradient by what it has of parameters itself. */
+void perpi_gradient_add_sample(perpi_gradient_work* g, int32_t measure, int64_t k, size_t frame,
+                               double weight, double* y);
+/* Weight of state k in window number `window` of a measure. */
+double perpi_gradient_window_weight(const perpi_gradient_work* g, int64_t k,
+                                    const perp_measure_def* def, double window);
 
 /* What may leave the derivative as it is. */
 enum { PERPI_GRADIENT_DOUBTS = PERPI_LINEAR_WEAK | PERPI_LINEAR_UNDETERMINED };

@@ -40,7 +40,9 @@ typedef struct perpi_filter {
     bool without;                         /* these contacts are left out */
     bool closed;                          /* adaptive steps: only closed contacts take part */
     struct perpi_standing_list* standing; /* scratch of these, see closed.h */
-    double ease;                          /* of adaptive steps: perpi_joint_input.ease; else 0 */
+    const perpi_state*
+        before;           /* of the second half of an adaptive step: the state after the first */
+    double ease;          /* of adaptive steps: perpi_joint_input.ease; else 0 */
     bool accept_unsolved; /* keep_going: the step has failed, and its best iterate is accepted */
 } perpi_filter;
 

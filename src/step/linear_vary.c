@@ -7,6 +7,12 @@
 
 /* ---- parameters ----------------------------------------------------------------------------------*/
 
+static perp_status room_for_contacts(perpi_linear_step* l)
+{
+    return perpi_grow(l->context, &l->contact, &l->contact_capacity,
+                      (size_t)l->step.in.contact_count, sizeof *l->contact);
+}
+
 /* The features of contacts that count, once for a step. */
 static perp_status freeze_contacts(perpi_linear_step* l)
 {
@@ -17,9 +23,6 @@ static perp_status freeze_contacts(perpi_linear_step* l)
     }
     perp_status status =
         perpi_grow(l->context, &l->frozen, &l->frozen_capacity, n, sizeof *l->frozen);
-    if (status == PERP_OK) {
-        status = perpi_grow(l->context, &l->contact, &l->contact_capacity, n, sizeof *l->contact);
-    }
     for (size_t i = 0; status == PERP_OK && i < n; ++i) {
         if (l->d_of[i] >= 0) {
             status = perpi_contact_freeze(in->model, l->f->pose, &in->contact[i], &l->frozen[i]);
@@ -282,7 +285,10 @@ perp_status perpi_linear_step_vary(perpi_linear_step* l, const perpi_variation* 
     const perp_model* model = by->model;
     const bool geometry = by->geometry;
     perpi_step_input in = l->step.in;
-    perp_status status = freeze_contacts(l);
+    perp_status status = room_for_contacts(l);
+    if (status == PERP_OK && geometry) {
+        status = freeze_contacts(l);
+    }
     if (status != PERP_OK) {
         return status;
     }

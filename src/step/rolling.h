@@ -47,6 +47,8 @@ typedef struct perpi_rolling_derivative {
 /* The drift along (t, o) in a given case; change, change_before and threshold are not read. */
 void perpi_rolling_drift(const perpi_rolling_input* in, perpi_rolling_case rolling,
                          double drift[2]);
+/* Whether the rule gives a drift; change and change_before are not read. *border: it is about to, or about not to. */
+bool perpi_rolling_applies(const perpi_rolling_input* in, bool* border);
 perpi_rolling_derivative perpi_rolling_differentiate(const perpi_rolling_input* in);
 
 #endif

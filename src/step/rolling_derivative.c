@@ -178,6 +178,19 @@ void perpi_rolling_drift(const perpi_rolling_input* in, perpi_rolling_case rolli
     drift[1] = r.part * r.u[1];
 }
 
+static bool at_border_of_rolling(const rule* r, double threshold)
+{
+    return r->raw != 0.0 && fabs(r->raw - PERPI_ROLLING_LEAST_PART) <= threshold;
+}
+
+bool perpi_rolling_applies(const perpi_rolling_input* in, bool* border)
+{
+    const rolling_motion m = motion_of(in);
+    const rule r = rule_of(&m, in->before, PERPI_ROLLING_NONE);
+    *border = at_border_of_rolling(&r, in->threshold);
+    return r.rolling != PERPI_ROLLING_NONE;
+}
+
 perpi_rolling_derivative perpi_rolling_differentiate(const perpi_rolling_input* in)
 {
     const perp_contact *c = in->contact, *old = in->before;
@@ -187,7 +200,7 @@ perpi_rolling_derivative perpi_rolling_differentiate(const perpi_rolling_input* 
     const vec3 *arm = m.arm, *way = m.way, *w = m.w;
     const spin* s = m.s;
     perpi_rolling_derivative d = {.rolling = r.rolling};
-    d.border = r.raw != 0.0 && fabs(r.raw - PERPI_ROLLING_LEAST_PART) <= in->threshold;
+    d.border = at_border_of_rolling(&r, in->threshold);
     if (d.rolling == PERPI_ROLLING_NONE) {
         return d;
     }

@@ -199,22 +199,25 @@ static perp_status add_rolling(const perpi_solved* at, const perp_contact* conta
                                int32_t rows, perpi_constraint_derivative* d)
 {
     perpi_contact_derivative g_before;
+    const perpi_rolling_input in = {.model = at->in->model,
+                                    .pose = at->f->pose,
+                                    .v = at->in->v,
+                                    .h = at->in->h,
+                                    .h_before = at->h_before,
+                                    .contact = contact,
+                                    .before = before,
+                                    .change = g,
+                                    .change_before = &g_before,
+                                    .threshold = at->threshold};
+    if (!perpi_rolling_applies(&in, &d->border)) {
+        return PERP_OK; /* most contacts: the geometry of the step before is not needed */
+    }
     const perp_status status =
         perpi_contact_derivative_at(at->in->model, at->pose_before, before, &g_before);
     if (status != PERP_OK) {
         return status;
     }
-    const perpi_rolling_derivative roll =
-        perpi_rolling_differentiate(&(perpi_rolling_input){.model = at->in->model,
-                                                           .pose = at->f->pose,
-                                                           .v = at->in->v,
-                                                           .h = at->in->h,
-                                                           .h_before = at->h_before,
-                                                           .contact = contact,
-                                                           .before = before,
-                                                           .change = g,
-                                                           .change_before = &g_before,
-                                                           .threshold = at->threshold});
+    const perpi_rolling_derivative roll = perpi_rolling_differentiate(&in);
     d->rolling = roll.rolling;
     d->border = roll.border;
     for (int32_t r = 1; roll.rolling != PERPI_ROLLING_NONE && r < 3 && r < rows; ++r) {

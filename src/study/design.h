@@ -86,7 +86,7 @@ PERP_NODISCARD perp_status perpi_design_check_gradient(perp_study* study, const 
  * memory. */
 char* perpi_design_differentiate(perp_study* study);
 /* Right after perpi_design_cost of the run: derivatives of objective and constraints by the unknowns, (1 + constraints) x
- * unknowns, from that text. False: it has none, and reason (of PERPI_DESIGN_REASON bytes) says why. */
+ * unknowns, then the curvature of the objective, unknowns x unknowns (0: not known), from that text. False: it has none, and reason (of PERPI_DESIGN_REASON bytes) says why. */
 enum { PERPI_DESIGN_REASON = 300 };
 bool perpi_design_slope(perp_study* study, const char* text, double* slope, int64_t* flagged,
                         char* reason);
@@ -108,6 +108,8 @@ typedef struct perpi_search {
     /* Of the last point that was evaluated alone: its gradient, and how many steps of its runs are flagged. False: it
      * has none. NULL: the method needs none. */
     bool (*slope)(void* user, double* slope, int64_t* flagged);
+    /* Likewise: its curvature of Gauss and Newton, n x n. False: it is not known. */
+    bool (*curvature)(void* user, double* curvature);
     void* user;
 } perpi_search;
 
@@ -127,6 +129,8 @@ perpi_search_end perpi_search_cma(perp_context* context, const perpi_search* sea
 /* What a search by gradients did. */
 typedef struct perpi_gradient_outcome {
     int64_t steps, flagged; /* of these, with flagged gradients */
+    int64_t newton;         /* of these, by the curvature of Gauss and Newton */
+    int64_t turned;         /* of these, to the other side of a flagged point */
     double scale;           /* length of the last step, at most 1 */
     const char* reason;     /* of handing over */
     double z[PERPI_DESIGN_UNKNOWNS];

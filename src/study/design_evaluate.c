@@ -48,7 +48,7 @@ static int64_t slope_size(const perpi_design_state* e)
 {
     return e->d->method != PERP_DESIGN_GRADIENT
                ? 0
-               : (int64_t)(1 + e->d->constraint_count) * e->d->unknown_count;
+               : (int64_t)(1 + e->d->constraint_count + e->d->unknown_count) * e->d->unknown_count;
 }
 
 /* Objective and constraints of a run, the same whether it was made or found. */
@@ -260,7 +260,7 @@ static void combine_slopes(const perpi_design_state* e, int64_t first, double* s
 {
     const perpi_design* d = e->d;
     const int64_t draws = e->study->run_count, size = slope_size(e);
-    const int32_t n = d->unknown_count;
+    const int32_t n = d->unknown_count, curvature = (1 + d->constraint_count) * n;
     double total = -INFINITY;
     memset(slope, 0, (size_t)size * sizeof *slope);
     for (int32_t c = 0; c < d->case_count; ++c) {
@@ -278,12 +278,15 @@ static void combine_slopes(const perpi_design_state* e, int64_t first, double* s
             }
             total = value;
             memset(slope, 0, (size_t)n * sizeof *slope);
+            memset(slope + curvature, 0, (size_t)(n * n) * sizeof *slope);
         }
         const double share = d->combine == PERPI_COMBINE_MEAN ? 1.0 / (double)d->case_count : 1.0;
         for (int64_t i = at; i < at + draws; ++i) {
             if (!d->worst || i == worst) {
-                add_slope(n, d->worst ? share : share / (double)draws, e->run_slope + i * size,
-                          slope);
+                const double weight = d->worst ? share : share / (double)draws;
+                const double* of = e->run_slope + i * size;
+                add_slope(n, weight, of, slope);
+                add_slope(n * n, weight, of + curvature, slope + curvature);
             }
         }
     }

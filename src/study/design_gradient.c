@@ -1,8 +1,10 @@
 /* src/study/design_gradient.c - gradients of the runs of a design.
  *
- * A worker differentiates each measure that the objective and the constraints have, and its row keeps these derivatives as a
- * text, {"flagged": 0, "measures": {"miss": [0.1, -2.5]}}, so that a design that is resumed is given the same
- * numbers. The expressions themselves are differentiated exactly (base/expr.h).
+ * A worker differentiates the measures that the objective and the constraints have, and its row keeps these derivatives as a
+ * text, {"flagged": 0, "measures": {"miss": [0.1, -2.5]}, "curvature": {"miss": [0.2, 0, 1]}}, so that a design that is
+ * resumed is given the same numbers. Forward one run gives all of them, and the curvatures of Gauss and Newton (lower half, by
+ * rows); with adaptive steps or many unknowns there is one adjoint for each measure, without curvatures. The expressions
+ * themselves are differentiated exactly (base/expr.h).
  */
 #include <math.h>
 #include <stdio.h>
@@ -101,18 +103,77 @@ static perp_status differentiate_measure(perp_study* s, int32_t measure, json_t*
     return status;
 }
 
+/* More unknowns than this are cheaper backwards. */
+enum { MOST_FORWARD = 16 };
+
+static json_t* list_of(const double* number, int32_t count)
+{
+    json_t* list = json_array();
+    for (int32_t i = 0; i < count; ++i) {
+        json_array_append_new(list, json_real(number[i]));
+    }
+    return list;
+}
+
+/* All measures from one run. PERP_ERROR_UNSUPPORTED: there is no forward derivative. */
+static perp_status differentiate_forward(perp_study* s, json_t* measures, json_t* curvature,
+                                         int64_t* flagged)
+{
+    const int32_t n = s->design->unknown_count, all = perp_study_measure_count(s);
+    const int32_t width = perpi_jet_width(n, true);
+    const char *name[PERPI_DESIGN_UNKNOWNS], **measure = NULL;
+    const perp_gradient_def def = def_of(s, 0, name);
+    perpi_gradient_jets jets = {.curvature = true};
+    perp_gradient_flags flags;
+    perp_status status = perpi_alloc(s->context, (size_t)all + 1, sizeof *measure, &measure);
+    for (int32_t i = 0; status == PERP_OK && i < all; ++i) {
+        if (is_used(s->design, i)) {
+            measure[jets.measure_count++] = perp_study_measure_name(s, i);
+        }
+    }
+    jets.measure = measure;
+    if (status == PERP_OK) {
+        status = perpi_alloc(s->context, (size_t)(jets.measure_count * width) + 1,
+                             sizeof *jets.jets, &jets.jets);
+    }
+    if (status == PERP_OK && jets.measure_count > 0) {
+        status = perpi_gradient_measures(s->context, s->scene, &def, &jets, &flags);
+        *flagged = flags.flagged;
+    }
+    for (int32_t i = 0; status == PERP_OK && i < jets.measure_count; ++i) {
+        const double* jet = jets.jets + (size_t)i * (size_t)width;
+        for (int32_t k = 1; status == PERP_OK && k < width; ++k) {
+            status = isfinite(jet[k])
+                         ? PERP_OK
+                         : perpi_fail(s->context, PERP_ERROR_NUMERIC,
+                                      "gradient: that of '%.100s' is not finite", measure[i]);
+        }
+        json_object_set_new(measures, measure[i], list_of(jet + 1, n));
+        json_object_set_new(curvature, measure[i], list_of(jet + 1 + n, width - 1 - n));
+    }
+    perpi_free(s->context, measure);
+    perpi_free(s->context, jets.jets);
+    return status;
+}
+
 char* perpi_design_differentiate(perp_study* s)
 {
-    json_t *object = json_object(), *measures = json_object();
+    json_t *object = json_object(), *measures = json_object(), *curvature = json_object();
     int64_t flagged = 0;
-    perp_status status = PERP_OK;
-    for (int32_t i = 0; status == PERP_OK && i < perp_study_measure_count(s); ++i) {
-        if (is_used(s->design, i)) {
-            status = differentiate_measure(s, i, measures, &flagged);
+    perp_status status = s->design->unknown_count <= MOST_FORWARD
+                             ? differentiate_forward(s, measures, curvature, &flagged)
+                             : PERP_ERROR_UNSUPPORTED;
+    if (status == PERP_ERROR_UNSUPPORTED) {
+        status = PERP_OK;
+        for (int32_t i = 0; status == PERP_OK && i < perp_study_measure_count(s); ++i) {
+            if (is_used(s->design, i)) {
+                status = differentiate_measure(s, i, measures, &flagged);
+            }
         }
     }
     json_object_set_new(object, "flagged", json_integer(flagged));
     json_object_set_new(object, "measures", measures);
+    json_object_set_new(object, "curvature", curvature);
     if (status != PERP_OK) { /* the run itself has its values */
         json_object_clear(object);
         json_object_set_new(object, "error", json_string(perp_context_error(s->context)));
@@ -166,6 +227,61 @@ static bool slope_of(perp_study* s, const json_t* measures, int32_t row, double*
     return good;
 }
 
+/* d^2 of the objective by two slots, for its curvature; and d of it by one. */
+static double second_by(const perpi_design* d, int32_t a, int32_t b)
+{
+    const double x = d->slot[b], delta = 1e-4 * (x != 0.0 ? fabs(x) : 1.0);
+    d->slot[b] = x + delta;
+    const double up = perpi_expr_slot_derivative(d->minimise, 0.0, d->slot, a);
+    d->slot[b] = x - delta;
+    const double down = perpi_expr_slot_derivative(d->minimise, 0.0, d->slot, a);
+    d->slot[b] = x;
+    return 0.5 * (up - down) / delta;
+}
+
+/* Adds weight times a symmetric matrix of which the lower half is given. */
+static void add_lower(int32_t n, double weight, const json_t* lower, double* to)
+{
+    size_t at = 0;
+    for (int32_t i = 0; i < n; ++i) {
+        for (int32_t k = 0; k <= i; ++k, ++at) {
+            const double x = weight * json_number_value(json_array_get(lower, at));
+            to[i * n + k] += x;
+            to[k * n + i] += k < i ? x : 0.0;
+        }
+    }
+}
+
+/* The curvature of the objective: of Gauss and Newton, of the measures with their positive weights, and that of the expression by
+ * each measure. 0: not known. */
+static void curvature_of(perp_study* s, const json_t* object, double* to)
+{
+    const perpi_design* d = s->design;
+    const json_t *measures = json_object_get(object, "measures"),
+                 *curvature = json_object_get(object, "curvature");
+    const int32_t n = d->unknown_count, count = perp_study_measure_count(s);
+    memset(to, 0, (size_t)n * (size_t)n * sizeof *to);
+    for (int32_t k = 0; k < count; ++k) {
+        if (!has_slot(d, 0, k)) {
+            continue;
+        }
+        const json_t* slope = json_object_get(measures, perp_study_measure_name(s, k));
+        const json_t* own = json_object_get(curvature, perp_study_measure_name(s, k));
+        const double by = by_slot(d, 0, k), second = second_by(d, k, k);
+        if (json_array_size(own) != (size_t)(n * (n + 1) / 2) ||
+            json_array_size(slope) != (size_t)n) {
+            continue;
+        }
+        add_lower(n, by > 0.0 ? by : 0.0, own, to);
+        for (int32_t i = 0; second > 0.0 && i < n; ++i) {
+            for (int32_t j = 0; j < n; ++j) {
+                to[i * n + j] += second * json_number_value(json_array_get(slope, (size_t)i)) *
+                                 json_number_value(json_array_get(slope, (size_t)j));
+            }
+        }
+    }
+}
+
 bool perpi_design_slope(perp_study* s, const char* text, double* slope, int64_t* flagged,
                         char* reason)
 {
@@ -174,6 +290,10 @@ bool perpi_design_slope(perp_study* s, const char* text, double* slope, int64_t*
     bool good = measures != NULL;
     for (int32_t row = 0; good && row <= s->design->constraint_count; ++row) {
         good = slope_of(s, measures, row, slope + row * s->design->unknown_count);
+    }
+    if (good) {
+        const int32_t rows = 1 + s->design->constraint_count;
+        curvature_of(s, object, slope + rows * s->design->unknown_count);
     }
     *flagged = good ? json_integer_value(json_object_get(object, "flagged")) : 0;
     const char* error = json_string_value(json_object_get(object, "error"));

@@ -33,8 +33,8 @@ typedef struct perpi_design_state {
     perpi_point* point;
     double* constraint;
     size_t point_room, constraint_room;
-    /* by gradients: derivatives of objective and constraints by the unknowns, count x (1 + constraint_count) x
-     * unknown_count */
+    /* by gradients: derivatives of objective and constraints by the unknowns, and the curvature of the objective, count x
+     * (1 + constraint_count + unknown_count) x unknown_count */
     double* slope;
     size_t slope_room;
     int64_t count;
@@ -48,7 +48,7 @@ typedef struct perpi_design_state {
     double* margin;                  /* batch_runs x constraint_count */
     double* run_seconds;
     uint8_t* run_done;
-    double* run_slope;    /* batch_runs x (1 + constraint_count) x unknown_count */
+    double* run_slope;    /* of the runs, likewise */
     int64_t* run_flagged; /* -1: no gradient */
     size_t run_slope_room, run_flagged_room;
     char no_gradient[PERPI_DESIGN_REASON]; /* why a run with a value has none; "": they all have */

@@ -136,7 +136,7 @@ static bool slope_of_point(void* user, double* slope, int64_t* flagged)
         *flagged = 0;
         return false;
     }
-    const double* of = e->slope + index * (1 + m) * n;
+    const double* of = e->slope + index * (1 + m + n) * n;
     *flagged = e->point[index].flagged;
     for (int32_t i = 0; i < n; ++i) {
         double sum = m > 0 ? of[i] / s->objective_unit : of[i];
@@ -148,6 +148,33 @@ static bool slope_of_point(void* user, double* slope, int64_t* flagged)
         slope[i] = sum * s->unit[i];
     }
     return true;
+}
+
+/* Likewise its curvature: of the objective, and of the penalties that act. */
+static bool curvature_of_point(void* user, double* curvature)
+{
+    const design_search* s = user;
+    const perpi_design_state* e = s->e;
+    const int32_t n = e->d->unknown_count, m = e->d->constraint_count;
+    const int64_t index = s->index[0];
+    double size = 0.0;
+    if (!e->point[index].sloped) {
+        return false;
+    }
+    const double *of = e->slope + index * (1 + m + n) * n, *own = of + (1 + m) * n;
+    for (int32_t i = 0; i < n * n; ++i) {
+        const int32_t a = i / n, b = i % n;
+        double sum = m > 0 ? own[i] / s->objective_unit : own[i];
+        size = fabs(sum) <= size ? size : fabs(sum);
+        for (int32_t j = 0; j < m; ++j) {
+            const double shifted = scaled_constraint(s, index, j) + s->lambda[j] / s->rho;
+            const double* g = of + (1 + j) * n;
+            const double unit = s->constraint_unit[j];
+            sum += shifted > 0.0 ? s->rho * g[a] * g[b] / (unit * unit) : 0.0;
+        }
+        curvature[i] = sum * s->unit[a] * s->unit[b];
+    }
+    return size > 0.0;
 }
 
 /* Gradients are made, or no more; workers are forked with that. */
@@ -169,6 +196,8 @@ static perpi_search_end search_gradient(design_search* s, const perpi_search* se
     const perpi_search_end end = perpi_search_gradient(e->context, search, &out);
     r->gradient_steps += out.steps;
     r->flagged_steps += out.flagged;
+    r->newton_steps += out.newton;
+    r->turned_steps += out.turned;
     if (end == PERPI_SEARCH_HANDED_OVER) {
         for (int32_t i = 0; i < e->d->unknown_count; ++i) {
             origin[i] = from_z(s, i, out.z[i]);
@@ -236,6 +265,7 @@ static perpi_search_end search_from(design_search* s, const double* origin, doub
                                  .population = population,
                                  .evaluate = evaluate_points,
                                  .slope = slope_of_point,
+                                 .curvature = curvature_of_point,
                                  .user = s};
     const char* text = "";
     if (method == PERP_DESIGN_GRADIENT) {

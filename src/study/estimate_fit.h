@@ -23,7 +23,8 @@ typedef struct perpi_fit {
     double cost;           /* half the sum of squares (losses) and of the prior */
     double squares;        /* sum of squares of the residuals alone, weighted as the loss does */
     int64_t values;        /* residuals that are not gaps */
-    int64_t iterations, evaluations, runs, flagged; /* counted on */
+    int64_t iterations;    /* of the last fit */
+    int64_t evaluations, runs, flagged; /* of all fits */
     bool converged;
     perpi_derivative derivative;
     /* scratch */
@@ -42,5 +43,13 @@ PERP_NODISCARD perp_status perpi_fit_parameters(perpi_fit* fit, double* informat
  * square). */
 double perpi_fit_loss(const perpi_estimate* e, double residual);
 double perpi_fit_weight(const perpi_estimate* e, double residual);
+
+/* Sum of squares over degrees of freedom where it is more than the noise explains (by five standard deviations), else 1. Of
+ * other losses than squares 1: they expect outliers. */
+double perpi_fit_excess(const perpi_estimate* e, double squares, double degrees);
+/* Adds a series of so many rows to an answer. */
+PERP_NODISCARD perp_status perpi_answer_add_series(perp_context* context, perpi_answer* answer,
+                                                   int32_t trajectory, int32_t rows,
+                                                   perpi_answer_series** series);
 
 #endif

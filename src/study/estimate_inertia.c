@@ -84,15 +84,18 @@ void perpi_inertia_physical(const perpi_inertia* inertia, const double* coordina
     for (int32_t i = 0; i < inertia->parts; ++i) {
         x[i] += coordinate[i];
     }
+    double all[PERPI_INERTIA_PARTS] = {0};
     if (inertia->planar) {
-        physical[0] = exp(x[0]);
-        physical[1] = exp(x[1]);
-        physical[2] = x[2];
-        physical[3] = x[3];
+        all[0] = exp(x[0]);
+        all[1] = exp(x[1]);
+        all[2] = x[2];
+        all[3] = x[3];
     } else {
-        physical_space(x, physical);
-        memcpy(physical + T1, x + T1, 3 * sizeof *x);
+        physical_space(x, all);
+        memcpy(all + T1, x + T1, 3 * sizeof *x);
     }
+    const size_t count = !inertia->planar ? (inertia->centre ? 10 : 7) : inertia->centre ? 4 : 2;
+    memcpy(physical, all, count * sizeof *physical);
 }
 
 /* ---- with the scene -----------------------------------------------------------------------------*/
@@ -105,59 +108,105 @@ static perp_status refuse(perpi_reader* r, const perpi_inertia* inertia, const c
                                  why);
 }
 
-static json_t* matrix_json(const mat3* I)
+/* Names of the parameters of the scene, in the order of the physical numbers. */
+static const char* const space_part[] = {"mass", "xx", "yy", "zz", "xy",
+                                         "yz",   "xz", "cx", "cy", "cz"};
+static const char* const plane_part[] = {"mass", "inertia", "cx", "cy"};
+
+static perp_status name_places(perpi_reader* r, perp_study* s, perpi_inertia* inertia,
+                               const json_t* parameters)
 {
+    char prefix[220];
+    size_t length = 0;
+    for (const char* c = inertia->name; *c != '\0' && length < sizeof prefix - 10; ++c) {
+        const bool letter =
+            (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9');
+        prefix[length++] = letter ? *c : '_';
+    }
+    prefix[length] = '\0';
+    for (int32_t i = 0; i < inertia->parts; ++i) {
+        char text[300];
+        (void)snprintf(text, sizeof text, "body_%s_%s", prefix,
+                       inertia->planar ? plane_part[i] : space_part[i]);
+        if (json_object_get(parameters, text) != NULL) {
+            return refuse(r, inertia, "needs parameters whose names the scene has already");
+        }
+        PERPI_TRY(perpi_estimate_keep_name(r->context, s->estimate, text, &inertia->place[i]));
+    }
+    return PERP_OK;
+}
+
+static json_t* matrix_json(const perpi_inertia* inertia)
+{
+    static const int at[3][3] = {{1, 4, 6}, {4, 2, 5}, {6, 5, 3}};
     json_t* rows = json_array();
     for (int i = 0; i < 3; ++i) {
         json_t* row = json_array();
         for (int j = 0; j < 3; ++j) {
-            json_array_append_new(row, json_real(I->m[i][j]));
+            json_array_append_new(row, json_string(inertia->place[at[i][j]]));
         }
         json_array_append_new(rows, row);
     }
     return rows;
 }
 
-static json_t* zeros(int32_t count)
+/* The place of a shape, seen from a centre of mass that moves. */
+static json_t* shifted(const json_t* position, const perpi_inertia* inertia)
 {
     json_t* list = json_array();
-    for (int32_t i = 0; i < count; ++i) {
-        json_array_append_new(list, json_real(0.0));
+    for (size_t i = 0; i < (inertia->planar ? 2 : 3); ++i) {
+        const json_t* item = json_array_get(position, i);
+        const char* centre = inertia->place[(inertia->planar ? 2 : 7) + i];
+        char text[600];
+        if (json_is_string(item)) {
+            (void)snprintf(text, sizeof text, "(%.250s) - %s", json_string_value(item), centre);
+        } else {
+            (void)snprintf(text, sizeof text, "%.17g - %s", json_number_value(item), centre);
+        }
+        json_array_append_new(list, json_string(text));
     }
     return list;
 }
 
-/* Numbers in the place of what is not given. */
-static const char* prepare_body(json_t* item, const perpi_body* body, perpi_inertia* inertia)
+static const char* prepare_body(json_t* item, const perpi_inertia* inertia)
 {
     json_t* shapes = json_object_get(item, "shapes");
     if (json_object_get(item, "density") != NULL) {
         return "has a density: give its mass and inertia";
     }
-    json_object_set_new(item, "mass", json_real(body->mass));
+    json_object_set_new(item, "mass", json_string(inertia->place[0]));
     json_object_set_new(item, "inertia",
-                        inertia->planar ? json_real(body->inertia.m[2][2])
-                                        : matrix_json(&body->inertia));
-    inertia->shapes = (int32_t)json_array_size(shapes);
+                        inertia->planar ? json_string(inertia->place[1]) : matrix_json(inertia));
     for (size_t i = 0; inertia->centre && i < json_array_size(shapes); ++i) {
         json_t* shape = json_array_get(shapes, i);
-        json_t* position = json_object_get(shape, "position");
-        for (size_t k = 0; k < json_array_size(position); ++k) {
-            if (!json_is_number(json_array_get(position, k))) {
-                return "has a shape whose position is an expression: give numbers";
-            }
-        }
-        if (i >= PERPI_INERTIA_SHAPES) {
-            return "has too many shapes";
-        }
-        for (size_t k = 0; k < 3; ++k) {
-            inertia->shape[3 * i + k] = json_number_value(json_array_get(position, k));
-        }
-        if (position == NULL) {
-            json_object_set_new(shape, "position", zeros(inertia->planar ? 2 : 3));
-        }
+        json_object_set_new(shape, "position",
+                            shifted(json_object_get(shape, "position"), inertia));
     }
     return NULL;
+}
+
+static const char* prepare_scene(json_t* root, const perpi_inertia* inertia)
+{
+    json_t* bodies = json_object_get(root, "bodies");
+    const char* why = "is not written out in the scene's bodies";
+    double physical[PERPI_INERTIA_PARTS], zero[PERPI_INERTIA_PARTS] = {0};
+    for (size_t i = 0; i < json_array_size(bodies); ++i) {
+        json_t* item = json_array_get(bodies, i);
+        const char* name = json_string_value(json_object_get(item, "name"));
+        if (name != NULL && strcmp(name, inertia->body) == 0 &&
+            json_object_get(item, "copies") == NULL) {
+            why = prepare_body(item, inertia);
+        }
+    }
+    if (json_object_get(root, "parameters") == NULL) {
+        json_object_set_new(root, "parameters", json_object());
+    }
+    perpi_inertia_physical(inertia, zero, physical);
+    for (int32_t i = 0; i < inertia->parts; ++i) {
+        json_object_set_new(json_object_get(root, "parameters"), inertia->place[i],
+                            json_real(physical[i]));
+    }
+    return why;
 }
 
 static perp_status add_parameters(perpi_reader* r, perpi_estimate* e, perpi_inertia* inertia)
@@ -167,13 +216,14 @@ static perp_status add_parameters(perpi_reader* r, perpi_estimate* e, perpi_iner
                                         "centre.y",   "centre.z"};
     static const char* const plane[] = {"mass", "inertia", "centre.x", "centre.y"};
     double physical[PERPI_INERTIA_PARTS];
+    const int32_t parts = inertia->parts;
     inertia->parts = 0;
     perpi_inertia_physical(inertia, NULL, physical);
     const double radius =
         inertia->planar ? sqrt(physical[1] / physical[0])
                         : sqrt((physical[1] + physical[2] + physical[3]) / (2.0 * physical[0]));
     inertia->first = e->parameter_count;
-    inertia->parts = inertia->planar ? (inertia->centre ? 4 : 2) : (inertia->centre ? 10 : 7);
+    inertia->parts = parts;
     for (int32_t i = 0; i < inertia->parts; ++i) {
         char text[300];
         const bool length = inertia->planar ? i >= 2 : i >= S12;
@@ -184,7 +234,7 @@ static perp_status add_parameters(perpi_reader* r, perpi_estimate* e, perpi_iner
         *p = (perpi_parameter){.info = {.start = 0.0,
                                         .low = -INFINITY,
                                         .high = INFINITY,
-                                        .scale = length ? radius : 1.0},
+                                        .scale = length ? 0.1 * radius : 0.1},
                                .kind = PERPI_PARAMETER_INERTIA,
                                .prior = inertia->prior * (length ? radius : 1.0),
                                .inertia = (int32_t)(inertia - e->inertia),
@@ -243,61 +293,24 @@ perp_status perpi_inertia_bind(perpi_reader* r, perp_study* s, perpi_inertia* in
         return refuse(r, inertia,
                       "is flat or a rod: its inertia must be that of a body with a volume");
     }
+    inertia->parts = inertia->planar ? (inertia->centre ? 4 : 2) : (inertia->centre ? 10 : 7);
     json_t* root = json_loads(perp_scene_source(s->scene), 0, NULL);
-    json_t* bodies = json_object_get(root, "bodies");
-    const char* why = "is not written out in the scene's bodies";
-    for (size_t i = 0; i < json_array_size(bodies); ++i) {
-        json_t* item = json_array_get(bodies, i);
-        const char* name = json_string_value(json_object_get(item, "name"));
-        if (name != NULL && strcmp(name, inertia->body) == 0 &&
-            json_object_get(item, "copies") == NULL) {
-            inertia->index = (int32_t)i;
-            why = prepare_body(item, body, inertia);
-        }
+    perp_status status = name_places(r, s, inertia, json_object_get(root, "parameters"));
+    if (status == PERP_OK) {
+        const char* why = prepare_scene(root, inertia);
+        status = why != NULL ? refuse(r, inertia, why) : replace_scene(s, root);
     }
-    const perp_status status = why != NULL ? refuse(r, inertia, why) : replace_scene(s, root);
     json_decref(root);
     return status == PERP_OK ? add_parameters(r, s->estimate, inertia) : status;
-}
-
-static perp_status set_place(perp_scene* scene, const char* place, double value)
-{
-    return perp_scene_set_number(scene, place, value);
-}
-
-static perp_status set_shapes(const perpi_inertia* inertia, perp_scene* scene, const double* centre)
-{
-    for (int32_t k = 0; k < inertia->shapes; ++k) {
-        for (int32_t i = 0; i < (inertia->planar ? 2 : 3); ++i) {
-            char place[100];
-            (void)snprintf(place, sizeof place, "/bodies/%d/shapes/%d/position/%d", inertia->index,
-                           k, i);
-            PERPI_TRY(
-                set_place(scene, place, inertia->shape[(size_t)k * 3 + (size_t)i] - centre[i]));
-        }
-    }
-    return PERP_OK;
 }
 
 perp_status perpi_inertia_set(const perpi_inertia* inertia, perp_scene* scene,
                               const double* coordinate)
 {
-    static const int at[3][3] = {{1, 4, 6}, {4, 2, 5}, {6, 5, 3}};
     double physical[PERPI_INERTIA_PARTS];
-    char place[100];
     perpi_inertia_physical(inertia, coordinate, physical);
-    (void)snprintf(place, sizeof place, "/bodies/%d/mass", inertia->index);
-    PERPI_TRY(set_place(scene, place, physical[0]));
-    if (inertia->planar) {
-        (void)snprintf(place, sizeof place, "/bodies/%d/inertia", inertia->index);
-        PERPI_TRY(set_place(scene, place, physical[1]));
+    for (int32_t i = 0; i < inertia->parts; ++i) {
+        PERPI_TRY(perp_scene_set_number(scene, inertia->place[i], physical[i]));
     }
-    for (int i = 0; !inertia->planar && i < 3; ++i) {
-        for (int j = 0; j < 3; ++j) {
-            (void)snprintf(place, sizeof place, "/bodies/%d/inertia/%d/%d", inertia->index, i, j);
-            PERPI_TRY(set_place(scene, place, physical[at[i][j]]));
-        }
-    }
-    return inertia->centre ? set_shapes(inertia, scene, physical + (inertia->planar ? 2 : T1))
-                           : PERP_OK;
+    return PERP_OK;
 }

@@ -11,15 +11,13 @@
 
 #include "study/estimate.h"
 
-enum { PERPI_INERTIA_PARTS = 10, PERPI_INERTIA_SHAPES = 200 };
+enum { PERPI_INERTIA_PARTS = 10 };
 
 struct perpi_inertia {
     const char* name;                       /* of the unknown */
     const char* body;                       /* its name */
-    int32_t index;                          /* of the body in the scene's text */
-    int32_t moved;                          /* and in the model */
-    int32_t shapes;                         /* that it has there */
-    double shape[3 * PERPI_INERTIA_SHAPES]; /* their positions in the scene */
+    int32_t moved;                          /* the body in the model */
+    const char* place[PERPI_INERTIA_PARTS]; /* parameters of the scene that the body is given by */
     double prior;                           /* of each coordinate; NaN: none */
     bool centre;                            /* the centre of mass is unknown too */
     bool planar;                            /* mass, inertia, centre: ln m, ln I, x, y */
@@ -29,8 +27,8 @@ struct perpi_inertia {
 
 PERP_NODISCARD perp_status perpi_inertia_read(perpi_reader* r, const json_t* value,
                                               const char* name, perpi_inertia* inertia);
-/* With the scene: writes mass, inertia and places of shapes into its text as numbers that can be set, and adds the
- * parameters. */
+/* With the scene: mass, inertia and places of shapes become expressions of new parameters of the scene; and adds the
+ * parameters of the estimate. */
 PERP_NODISCARD perp_status perpi_inertia_bind(perpi_reader* r, perp_study* s,
                                               perpi_inertia* inertia);
 /* Sets them in the scene; coordinates relative to the start. */

@@ -26,6 +26,7 @@ void perpi_predictor_destroy(perpi_predictor* p)
         return;
     }
     perp_context* context = p->context;
+    perpi_forward_destroy(p);
     perp_sim_destroy(p->sim);
     perpi_free(context, p->set);
     perpi_free(context, p->state);
@@ -40,6 +41,7 @@ void perpi_predictor_destroy(perpi_predictor* p)
     perpi_free(context, p->centre);
     perpi_free(context, p->end_plus);
     perpi_free(context, p->end_minus);
+    perpi_free(context, p->flight);
     perpi_free(context, p);
 }
 
@@ -77,7 +79,10 @@ perp_status perpi_predictor_create(perp_context* context, perp_study* study,
         const perpi_trajectory* t = &p->e->data.trajectory[i];
         p->duration = t->time[t->rows - 1] > p->duration ? t->time[t->rows - 1] : p->duration;
     }
-    const perp_status status = allocate(p);
+    perp_status status = allocate(p);
+    if (status == PERP_OK) {
+        status = perpi_forward_create(p);
+    }
     if (status != PERP_OK) {
         perpi_predictor_destroy(p);
         return status;
@@ -103,6 +108,18 @@ perpi_derivative perpi_predictor_derivative(const perpi_predictor* p)
 
 /* ---- the scene with values ----------------------------------------------------------------------*/
 
+void perpi_predictor_centres(perpi_predictor* p, const double* parameter)
+{
+    for (int32_t i = 0; i < p->e->inertia_count; ++i) {
+        const perpi_inertia* inertia = &p->e->inertia[i];
+        double physical[PERPI_INERTIA_PARTS];
+        perpi_inertia_physical(inertia, parameter + inertia->first, physical);
+        for (int k = 0; inertia->centre && k < (p->planar ? 2 : 3); ++k) {
+            p->centre[3 * inertia->moved + k] = physical[(p->planar ? 2 : 7) + k];
+        }
+    }
+}
+
 perp_status perpi_predictor_scene(perpi_predictor* p, const double* parameter, perp_scene** scene)
 {
     const perpi_estimate* e = p->e;
@@ -114,6 +131,7 @@ perp_status perpi_predictor_scene(perpi_predictor* p, const double* parameter, p
     }
     perp_sim_destroy(p->sim);
     p->sim = NULL;
+    perpi_forward_forget(p);
     p->is_set = false;
     for (int32_t i = 0; i < e->parameter_count; ++i) {
         if (e->parameter[i].kind == PERPI_PARAMETER_SCENE) {
@@ -121,14 +139,9 @@ perp_status perpi_predictor_scene(perpi_predictor* p, const double* parameter, p
         }
     }
     for (int32_t i = 0; i < e->inertia_count; ++i) {
-        const perpi_inertia* inertia = &e->inertia[i];
-        double physical[PERPI_INERTIA_PARTS];
-        PERPI_TRY(perpi_inertia_set(inertia, *scene, parameter + inertia->first));
-        perpi_inertia_physical(inertia, parameter + inertia->first, physical);
-        for (int k = 0; inertia->centre && k < (p->planar ? 2 : 3); ++k) {
-            p->centre[3 * inertia->moved + k] = physical[(p->planar ? 2 : 7) + k];
-        }
+        PERPI_TRY(perpi_inertia_set(&e->inertia[i], *scene, parameter + e->inertia[i].first));
     }
+    perpi_predictor_centres(p, parameter);
     PERPI_TRY(perp_scene_rebuild(*scene));
     if (e->parameter_count > 0) {
         memcpy(p->set, parameter, (size_t)e->parameter_count * sizeof *parameter);
@@ -139,7 +152,7 @@ perp_status perpi_predictor_scene(perpi_predictor* p, const double* parameter, p
 
 /* Long enough for the longest trajectory, without a last step of another length. Bodies that overlap a little, because
  * the start was measured, are moved apart. */
-static perp_status create_sim(perpi_predictor* p, const perp_scene* scene)
+perp_sim_def perpi_predictor_def(const perpi_predictor* p, const perp_scene* scene)
 {
     perp_sim_def def = perp_sim_def_from_scene(scene);
     if (def.error > 0.0) {
@@ -147,10 +160,15 @@ static perp_status create_sim(perpi_predictor* p, const perp_scene* scene)
         def.step_max = isnan(def.step_max) ? def.duration / 10.0 : def.step_max;
         def.step_min = isnan(def.step_min) ? 1e-9 * def.step_max : def.step_min;
     }
-    const double steps = ceil(p->duration / def.step) + 1.0;
-    def.duration = steps * def.step;
+    def.duration = (ceil(p->duration / def.step) + 1.0) * def.step;
     def.measure_count = def.stop_count = 0;
     def.allow_overlap = def.allow_overlap || !p->e->start_from_scene || p->e->start_count > 0;
+    return def;
+}
+
+static perp_status create_sim(perpi_predictor* p, const perp_scene* scene)
+{
+    const perp_sim_def def = perpi_predictor_def(p, scene);
     return perp_sim_create_from_scene_def(p->context, scene, &def, &p->sim);
 }
 
@@ -322,6 +340,7 @@ perp_status perpi_predictor_simulate(perpi_predictor* p, perpi_prediction* x)
     if (p->sim != NULL && last > perp_sim_duration(p->sim)) {
         perp_sim_destroy(p->sim);
         p->sim = NULL;
+        perpi_forward_forget(p);
     }
     PERPI_TRY(perpi_grow(p->context, &p->plus, &p->plus_room,
                          (size_t)x->rows * (size_t)p->e->columns, sizeof *p->plus));
@@ -522,6 +541,24 @@ static perp_status differentiate(perpi_predictor* p, perpi_prediction* x, int32_
     return PERP_OK;
 }
 
+/* The same of derivatives that came along with the run: what differences could not see is 0. */
+static void drop_rounding(const perpi_predictor* p, const perpi_prediction* x)
+{
+    const perpi_estimate* e = p->e;
+    const int32_t n = e->parameter_count + x->coordinates;
+    for (int32_t i = 0; i < e->width; ++i) {
+        const double least = ROUNDING * size_of_column(p, x, p->plus, i);
+        for (int32_t k = 0; k < n; ++k) {
+            const double limit = least / (2.0 * difference_of(p, x, k));
+            for (int32_t r = 0; r < x->rows; ++r) {
+                double* by =
+                    x->jacobian + ((size_t)r * (size_t)e->width + (size_t)i) * (size_t)n + k;
+                *by = fabs(*by) > limit ? *by : 0.0;
+            }
+        }
+    }
+}
+
 perp_status perpi_predictor_predict(perpi_predictor* p, perpi_prediction* x)
 {
     const perpi_estimate* e = p->e;
@@ -536,6 +573,14 @@ perp_status perpi_predictor_predict(perpi_predictor* p, perpi_prediction* x)
     const size_t size = (size_t)x->rows * (size_t)e->columns;
     if (x->jacobian == NULL && x->end_jacobian == NULL) {
         return perpi_predictor_simulate(p, x);
+    }
+    bool can = false;
+    const perp_status forward = perpi_forward_predict(p, x, &can);
+    if (can && forward == PERP_OK && x->jacobian != NULL) {
+        drop_rounding(p, x);
+    }
+    if (can || forward != PERP_OK) {
+        return forward;
     }
     x->info.derivative = PERPI_DERIVATIVE_DIFFERENCES;
     PERPI_TRY(perpi_grow(p->context, &p->minus, &p->minus_room, 3 * size, sizeof *p->minus));

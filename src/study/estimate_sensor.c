@@ -6,15 +6,18 @@
 #include "model/model.h"
 #include "study/estimate_predict.h"
 
-static double number_of(const perpi_sensor_number* n, const double* parameter)
+/* Rows whose mean rates are the first guess of a start that is fitted to a flight. */
+#define FLIGHT_GUESS 4
+
+double perpi_sensor_value(const perpi_sensor_number* n, const double* parameter)
 {
     return n->parameter >= 0 ? parameter[n->parameter] : n->value;
 }
 
 static vec3 vector_of(const perpi_sensor_number n[3], const double* parameter)
 {
-    return v3(number_of(&n[0], parameter), number_of(&n[1], parameter),
-              number_of(&n[2], parameter));
+    return v3(perpi_sensor_value(&n[0], parameter), perpi_sensor_value(&n[1], parameter),
+              perpi_sensor_value(&n[2], parameter));
 }
 
 static quat quat_of(const double* x)
@@ -28,6 +31,11 @@ static void put_quat(quat q, double* x)
     x[1] = q.x;
     x[2] = q.y;
     x[3] = q.z;
+}
+
+double perpi_predictor_sensor_scale(const perpi_channel* c, const double* parameter)
+{
+    return c->has_sensor ? perpi_sensor_value(&c->scale, parameter) : 1.0;
 }
 
 /* To (-pi, pi]. */
@@ -69,7 +77,7 @@ static void measure_body(const perpi_predictor* p, const perpi_channel* c, const
     case PERPI_CHANNEL_ANGULAR_VELOCITY: v = v3_from(b->angular_velocity); break;
     case PERPI_CHANNEL_ORIENTATION:
         if (planar) {
-            x[0] = b->angle + number_of(&c->turn[2], parameter);
+            x[0] = b->angle + perpi_sensor_value(&c->turn[2], parameter);
         } else {
             put_quat(q4_mul(q, q4_exp(vector_of(c->turn, parameter))), x);
         }
@@ -88,6 +96,28 @@ static void measure_body(const perpi_predictor* p, const perpi_channel* c, const
     }
 }
 
+void perpi_measure_sensor(const perpi_channel* c, const double* parameter, double* x)
+{
+    if (c->has_sensor && c->kind != PERPI_CHANNEL_ORIENTATION) {
+        const double scale = perpi_sensor_value(&c->scale, parameter);
+        for (int32_t k = 0; k < c->columns; ++k) {
+            x[k] = scale * x[k] + perpi_sensor_value(&c->offset[k], parameter);
+        }
+    }
+}
+
+void perpi_measure_bodies(const perpi_predictor* p, const double* parameter,
+                          const perp_body_state* state, double* column)
+{
+    for (int32_t i = 0; i < p->e->channel_count; ++i) {
+        const perpi_channel* c = &p->e->channel[i];
+        if (c->kind != PERPI_CHANNEL_QUANTITY) {
+            measure_body(p, c, &state[c->body], parameter, column + c->first_column);
+            perpi_measure_sensor(c, parameter, column + c->first_column);
+        }
+    }
+}
+
 void perpi_predictor_measure(perpi_predictor* p, const double* parameter, perp_sim* sim,
                              double* column)
 {
@@ -101,12 +131,7 @@ void perpi_predictor_measure(perpi_predictor* p, const double* parameter, perp_s
             const perp_body_state b = perp_sim_body(sim, c->body);
             measure_body(p, c, &b, parameter, x);
         }
-        if (c->has_sensor && c->kind != PERPI_CHANNEL_ORIENTATION) {
-            const double scale = number_of(&c->scale, parameter);
-            for (int32_t k = 0; k < c->columns; ++k) {
-                x[k] = scale * x[k] + number_of(&c->offset[k], parameter);
-            }
-        }
+        perpi_measure_sensor(c, parameter, x);
     }
 }
 
@@ -191,7 +216,8 @@ static bool unscaled(const perpi_channel* c, const double* row, const double* pa
             return false;
         }
         if (c->has_sensor && c->kind != PERPI_CHANNEL_ORIENTATION) {
-            x[k] = (x[k] - number_of(&c->offset[k], parameter)) / number_of(&c->scale, parameter);
+            x[k] = (x[k] - perpi_sensor_value(&c->offset[k], parameter)) /
+                   perpi_sensor_value(&c->scale, parameter);
         }
     }
     return true;
@@ -221,7 +247,9 @@ static void start_of_channel(const perpi_predictor* p, const perpi_channel* c, c
                      : c->kind == PERPI_CHANNEL_ANGULAR_VELOCITY ? 1
                                                                  : 2;
     double x[PERPI_CHANNEL_COLUMNS] = {0};
+    const perp_model* model = perp_scene_model(p->study->scene);
     if (c->body < 0 || (c->kind == PERPI_CHANNEL_QUANTITY && c->start_coordinate < 0) ||
+        model->body[c->body].joints > 0 || /* a noisy pose would part them */
         mine != pass || !unscaled(c, row, parameter, x)) {
         return;
     }
@@ -244,7 +272,7 @@ static void start_of_channel(const perpi_predictor* p, const perpi_channel* c, c
         break;
     case PERPI_CHANNEL_ORIENTATION:
         if (planar) {
-            s->angle = x[0] - number_of(&c->turn[2], parameter);
+            s->angle = x[0] - perpi_sensor_value(&c->turn[2], parameter);
         } else {
             put_quat(q4_mul(quat_of(x), q4_conj(q4_exp(vector_of(c->turn, parameter)))),
                      s->orientation);
@@ -319,14 +347,12 @@ static void rates_of_rows(const perpi_predictor* p, const perpi_trajectory* t, i
     }
 }
 
-perp_status perpi_predictor_nominal(perpi_predictor* p, const perpi_trajectory* t, int32_t row,
-                                    const double* parameter, perp_body_state* state)
+void perpi_nominal_of_row(perpi_predictor* p, const perpi_trajectory* t, int32_t row,
+                          const double* parameter, perp_body_state* state)
 {
-    perp_sim* sim = NULL;
-    PERPI_TRY(perpi_predictor_sim(p, parameter, 0.0, &sim));
     for (size_t i = 0; i < p->bodies; ++i) {
         perp_body_state* s = &state[i];
-        *s = perp_sim_body(sim, (int32_t)i);
+        *s = perp_sim_body(p->sim, (int32_t)i);
         const vec3 centre = scene_centre(p, (int32_t)i, orientation_of(s, p->planar));
         if (v3_dot(centre, centre) > 0.0) { /* the scene says where its own centre is */
             v3_to(v3_sub(v3_from(s->position), centre), s->position);
@@ -336,10 +362,23 @@ perp_status perpi_predictor_nominal(perpi_predictor* p, const perpi_trajectory* 
     }
     if (!p->e->start_from_scene || row > 0) {
         start_of_row(p, t->value + (size_t)row * (size_t)p->e->columns, parameter, state);
-        const int32_t rows = row > 0 && p->e->start_rows < 3 ? 3 : p->e->start_rows;
+        const bool flight = p->e->start_flight && row == 0;
+        const int32_t rows = flight ? FLIGHT_GUESS
+                             : row > 0 && !(p->e->start_rows >= 3 && !p->e->start_flight)
+                                 ? 3
+                                 : p->e->start_rows;
         if (rows > 1) { /* between the ends nobody knows velocities otherwise */
             rates_of_rows(p, t, row, rows, parameter, state, p->state);
         }
     }
-    return PERP_OK;
+}
+
+perp_status perpi_predictor_nominal(perpi_predictor* p, const perpi_trajectory* t, int32_t row,
+                                    const double* parameter, perp_body_state* state)
+{
+    perp_sim* sim = NULL;
+    PERPI_TRY(perpi_predictor_sim(p, parameter, 0.0, &sim));
+    perpi_nominal_of_row(p, t, row, parameter, state);
+    return p->e->start_flight && row == 0 ? perpi_predictor_flight(p, t, row, parameter, state)
+                                          : PERP_OK;
 }

@@ -30,6 +30,8 @@ typedef struct perpi_filter_def {
     /* Anything but PERP_OK ends the filter with that status. */
     perp_status (*summary)(void* user, const perpi_filter_row* row);
     void* user;
+    double*
+        last; /* static: particles x n, the particles after the last row, resampled; NULL: not wanted */
 } perpi_filter_def;
 
 typedef struct perpi_filter_info {
@@ -39,6 +41,7 @@ typedef struct perpi_filter_info {
     double
         acceptance; /* static: mean part of the proposals that were accepted; NaN: there were none */
     double effective; /* smallest effective sample size after a row, part of the particles */
+    double best;      /* static: the largest log-likelihood of all rows that a particle has */
 } perpi_filter_info;
 
 /* ---- unknowns that do not change ----------------------------------------------------------------*/
@@ -99,6 +102,10 @@ typedef struct perpi_dynamic_model {
     const double* walk;
     double discount; /* of that kernel, in (1/3, 1] */
     int32_t noises;
+    /* particles x n, with which the rows before `begun` have been used already: these are passed without noise; NULL: drawn
+     * from the priors */
+    const double* start;
+    int32_t begun;
     perp_status (*advance)(void* user, const perpi_dynamic_request* request);
     void* user;
 } perpi_dynamic_model;

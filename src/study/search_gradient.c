@@ -3,12 +3,16 @@
  * Source     Bertsekas, Projected Newton methods for optimization problems with simple constraints, SIAM J. Control
  *            Optim. 20 (1982): bounds that hold are left out, steps are projected onto the others;
  *            Lewis, Overton, Nonsmooth optimization via quasi-Newton methods, Math. Program. 141 (2013): BFGS with the
- *            weak conditions of Wolfe, which also descends along kinks
+ *            weak conditions of Wolfe, which also descends along kinks;
+ *            Fletcher, Xu, Hybrid methods for nonlinear least squares, IMA J. Numer. Anal. 7 (1987): the curvature of Gauss and
+ *            Newton as long as steps reduce the value by a fifth (or by a quarter of what it expects), else BFGS from there
  * Departure  the second derivatives B are kept, not their inverse: the step of the unknowns that are free is then that of
  *            B alone, whichever bounds held before
  *
- * A step whose runs have flagged steps (perp/gradient.h) goes on by the gradient of the states that the runs had. Three such
- * steps in a row without descent end the search: another method goes on from there.
+ * A step whose runs have flagged steps (perp/gradient.h) goes on by the gradient of the states that the runs had. Where that
+ * brings no descent the point may lie on a kink, and the derivative to the other side is not its negative: both sides
+ * are tried, and the better one is taken. Three such steps in a row without descent end the search: another method goes on
+ * from there.
  */
 #include <math.h>
 #include <string.h>
@@ -18,12 +22,19 @@
 #define DESCENT 1e-4   /* of the expected one, at least */
 #define CURVATURE 0.9  /* slopes must fall to this part */
 #define ROUNDING 1e-14 /* of the value: a smaller descent cannot be seen */
+#define GOOD_FALL 0.2  /* of the value, in a step: the curvature of Gauss and Newton describes it */
+#define GOOD_PART 0.25 /* likewise, of the fall that it expects */
+#define FIRST_DAMPING 1e-2
+#define LEAST_DAMPING 1e-7
+#define MOST_DAMPING 1e2
+#define NEWTON_REACH 8.0 /* of the first steps */
 enum { FLAGGED_FAILURES = 3, FLAGGED_TRIALS = 10, TRIALS = 60 };
 
 typedef struct point {
     double *z, *g;
+    double* c; /* curvature */
     double f;
-    bool sloped;
+    bool sloped, curved;
 } point;
 
 typedef struct quasi_newton {
@@ -34,7 +45,10 @@ typedef struct quasi_newton {
     int32_t n, free_count;
     point at, trial, kept; /* kept: the last point that descends enough */
     double *b, *factor, *d, *work;
-    bool fresh;          /* B is a multiple of the identity */
+    bool fresh;  /* B is a multiple of the identity */
+    bool newton; /* B is the curvature of the present point, and damping times its diagonal */
+    double damping;
+    double expected;     /* the fall by B, of the whole direction */
     double reach;        /* the longest step */
     double length;       /* of the last trial */
     double accepted;     /* of the last step */
@@ -68,6 +82,7 @@ static bool evaluate(quasi_newton* q, point* p)
         return false;
     }
     p->sloped = s->slope(s->user, p->g, &flagged);
+    p->curved = p->sloped && s->curvature != NULL && s->curvature(s->user, p->c);
     q->flagged = q->flagged || flagged > 0;
     return true;
 }
@@ -88,6 +103,38 @@ static void reset(quasi_newton* q, double length)
         q->b[i * q->n + i] = size > 0.0 ? size / length : 1.0;
     }
     q->fresh = true;
+    q->newton = false;
+}
+
+/* B by the curvature of the present point. False: it has none. */
+static bool use_curvature(quasi_newton* q)
+{
+    const int32_t n = q->n;
+    double most = 0.0;
+    for (int32_t i = 0; q->at.curved && i < n; ++i) {
+        most = q->at.c[i * n + i] <= most ? most : q->at.c[i * n + i];
+    }
+    if (!(most > 0.0) || !isfinite(most)) {
+        return false;
+    }
+    memcpy(q->b, q->at.c, (size_t)n * (size_t)n * sizeof *q->b);
+    for (int32_t i = 0; i < n; ++i) { /* unknowns that hardly count keep a finite step */
+        const double own = q->b[i * n + i], least = 1e-8 * most;
+        q->b[i * n + i] += q->damping * (own > least ? own : least);
+    }
+    q->newton = true;
+    q->fresh = false;
+    return true;
+}
+
+/* A step by the curvature that does not descend: with more damping. False: there is none, or it is large already. */
+static bool damp(quasi_newton* q)
+{
+    if (!q->newton || !(q->damping < MOST_DAMPING)) {
+        return false;
+    }
+    q->damping = q->damping < 0.01 ? 0.1 : 10.0 * q->damping;
+    return use_curvature(q);
 }
 
 /* ---- directions -------------------------------------------------------------------------------*/
@@ -195,13 +242,25 @@ static double place_trial(quasi_newton* q, double part, bool* clipped)
 typedef enum step_end {
     STEP_DESCENT, /* q->kept */
     STEP_NONE,
+    STEP_DAMPED, /* none yet: with more damping */
     STEP_STOPPED,
 } step_end;
+
+/* d' B d */
+static double curvature_along(const quasi_newton* q)
+{
+    double sum = 0.0;
+    for (int32_t i = 0; i < q->n; ++i) {
+        sum += q->d[i] * dot(q->n, q->b + i * q->n, q->d);
+    }
+    return sum;
+}
 
 /* The weak conditions of Wolfe by bisection; the first parts by a parabola. */
 static step_end search_line(quasi_newton* q)
 {
     const double down = dot(q->n, q->at.g, q->d), size = largest(q->n, q->d);
+    q->expected = -down - 0.5 * curvature_along(q);
     double low = 0.0, high = INFINITY, part = 1.0;
     bool found = false;
     q->flagged = false;
@@ -221,6 +280,9 @@ static step_end search_line(quasi_newton* q)
             }
         } else {
             high = part;
+        }
+        if (!found && damp(q)) {
+            return STEP_DAMPED;
         }
         if (isinf(high)) {
             part *= 2.0;
@@ -270,7 +332,44 @@ static void take_step(quasi_newton* q)
         }
         q->fresh = false;
     }
+    const double fall = q->at.f - q->kept.f;
+    const bool good = fall >= GOOD_FALL * fabs(q->at.f) ||
+                      (q->newton && fall >= GOOD_PART * q->expected && q->expected > 0.0);
+    if (q->newton) {
+        q->damping *= 0.1;
+        q->damping = q->damping < LEAST_DAMPING ? LEAST_DAMPING : q->damping;
+        q->out->newton += 1;
+    }
     swap(&q->at, &q->kept);
+    q->newton = false;
+    if (good && q->damping <= MOST_DAMPING) {
+        (void)use_curvature(q);
+    }
+}
+
+/* Both sides of a flagged point, a tenth of the last step away: the better one, if it descends. False: end the search. */
+static bool try_both_sides(quasi_newton* q, bool* better)
+{
+    const double size = largest(q->n, q->d), least = 10.0 * q->search->tolerance;
+    const double length = 0.1 * q->accepted > least ? 0.1 * q->accepted : least;
+    *better = false;
+    q->kept.f = q->at.f;
+    for (int side = 0; size > 0.0 && side < 2; ++side) {
+        bool clipped;
+        (void)place_trial(q, (side == 0 ? 1.0 : -1.0) * length / size, &clipped);
+        if (!evaluate(q, &q->trial)) {
+            return false;
+        }
+        if (q->trial.f < q->kept.f && q->trial.sloped) {
+            swap(&q->kept, &q->trial);
+            *better = true;
+        }
+    }
+    if (*better) {
+        q->out->turned += 1;
+        swap(&q->at, &q->kept);
+    }
+    return true;
 }
 
 /* A gradient that is zero: is there something beside it? False: end the search. */
@@ -322,6 +421,9 @@ static perpi_search_end run(quasi_newton* q)
         return PERPI_SEARCH_STOPPED;
     }
     reset(q, 1.0);
+    if (use_curvature(q)) {
+        q->reach = NEWTON_REACH;
+    }
     for (bool first = true;; first = false) {
         if (!q->at.sloped) {
             return hand_over(q, "a candidate has no gradient");
@@ -341,21 +443,31 @@ static perpi_search_end run(quasi_newton* q)
         bool clipped;
         const double expected = place_trial(q, 1.0, &clipped);
         if (q->length <= tolerance || -expected <= ROUNDING * fabs(q->at.f)) {
+            if (damp(q)) { /* moved onto bounds the step may not descend */
+                continue;
+            }
             return PERPI_SEARCH_CONVERGED;
         }
         const step_end end = search_line(q);
         if (end == STEP_STOPPED) {
             return PERPI_SEARCH_STOPPED;
         }
+        if (end == STEP_DAMPED) {
+            continue;
+        }
         q->out->steps += 1;
         q->out->flagged += q->flagged ? 1 : 0;
         if (end == STEP_NONE) {
-            if (!note_failure(q)) {
+            bool better = false;
+            if (q->flagged && !try_both_sides(q, &better)) {
+                return PERPI_SEARCH_STOPPED;
+            }
+            if (!note_failure(q) && !better) {
                 return PERPI_SEARCH_CONVERGED;
             }
             if (q->flag_failed >= FLAGGED_FAILURES) {
                 return hand_over(q, "three steps in a row with flagged gradients brought no "
-                                    "descent");
+                                    "descent along them");
             }
             continue;
         }
@@ -372,10 +484,15 @@ perpi_search_end perpi_search_gradient(perp_context* context, const perpi_search
 {
     const int32_t n = search->n;
     const size_t m = (size_t)n;
-    quasi_newton q = {
-        .search = search, .out = out, .n = n, .reach = 1.0, .accepted = 1.0, .length = 1.0};
+    quasi_newton q = {.search = search,
+                      .out = out,
+                      .n = n,
+                      .reach = 1.0,
+                      .accepted = 1.0,
+                      .length = 1.0,
+                      .damping = FIRST_DAMPING};
     *out = (perpi_gradient_outcome){.reason = "", .scale = 1.0};
-    perp_status status = perpi_alloc(context, 8 * m + 2 * m * m, sizeof *q.room, &q.room);
+    perp_status status = perpi_alloc(context, 8 * m + 5 * m * m, sizeof *q.room, &q.room);
     if (status == PERP_OK) {
         status = perpi_alloc(context, m, sizeof *q.free, &q.free);
     }
@@ -385,6 +502,7 @@ perpi_search_end perpi_search_gradient(perp_context* context, const perpi_search
         for (size_t i = 0; i < 3; ++i) {
             points[i]->z = q.room + 2 * i * m;
             points[i]->g = q.room + (2 * i + 1) * m;
+            points[i]->c = q.room + 8 * m + (2 + i) * m * m;
         }
         q.d = q.room + 6 * m;
         q.work = q.room + 7 * m;

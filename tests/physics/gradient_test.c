@@ -365,6 +365,100 @@ TEST(a_box_that_falls_on_its_corner_agrees_with_differences)
     }
 }
 
+/* ---- measures of measures ------------------------------------------------------------------------*/
+
+#define NESTED                                                                                     \
+    "{'dimension': 3, 'gravity': [0, 0, -9.81], 'step': 0.01, 'duration': 1, 'tolerance': 1e-12,"  \
+    " 'parameters': {'z': 0.3, 'v': 1.3, 'w': 2, 'mu': 0.2, 'c': 3}, 'friction': {'default':"      \
+    " 'mu'}, 'bodies': [{'name': 'floor', 'type': 'static', 'shapes': [{'type': 'plane',"          \
+    " 'normal': [0, 0, 1]}]}, {'name': 'b', 'mass': 0.6, 'shapes': [{'type': 'sphere',"            \
+    " 'radius': 0.1}], 'position': [0, 0, 'z'], 'velocity': ['v', 0.2, 0],"                        \
+    " 'angular_velocity': [0, 'w', 1]}], 'measures': {"                                            \
+    "'vx': {'mean': 'c*b.velocity.x', 'over': 0.07, 'every': 0.11},"                               \
+    "'s': {'sum': '(vx + c*b.position.x)^2', 'every': 0.11},"                                      \
+    "'mx': {'max': 'b.velocity.y*c - 0.1*t'}, 'avg': {'mean': 'b.position.x^2'},"                  \
+    "'area': {'integral': 'avg*b.velocity.y + mx'}, 'first': {'first_time': 'b.position.x > "      \
+    "0.3'},"                                                                                       \
+    "'now': 'b.position.x*b.position.y', 'top': {'max': 'avg*sin(5*t)'},"                          \
+    "'late': {'mean': 'now + s', 'over': 0.05}, 'when': {'first_time': 'avg > 0.1'},"              \
+    "'all': 's + 2*avg*area + first*mx + now^2*c + late*when + top'}}"
+
+TEST(measures_of_measures_agree_with_differences_backwards_and_forward)
+{
+    const char* const measures[] = {"s", "area", "top", "late", "when", "all"};
+    for (size_t i = 0; i < sizeof measures / sizeof measures[0]; ++i) {
+        asked a = {.of = measures[i], .by = {"z", "v", "w", "mu", "c"}};
+        CHECK_AT_MOST(disagreement(NESTED, a), 1e-6);
+        const slope back = find_slope(NESTED, a);
+        a.checkpoints = true;
+        const slope checkpoints = find_slope(NESTED, a);
+        a.checkpoints = false;
+        a.mode = PERP_GRADIENT_FORWARD;
+        const slope forward = find_slope(NESTED, a);
+        CHECK_EQ_INT(forward.status, PERP_OK);
+        double size = 0.0;
+        for (int k = 0; k < 5; ++k) {
+            size = fmax(size, fabs(back.by[k]));
+        }
+        for (int k = 0; k < 5; ++k) {
+            CHECK(back.by[k] == checkpoints.by[k]);
+            CHECK_AT_MOST(fabs(back.by[k] - forward.by[k]), 1e-11 * size);
+        }
+    }
+}
+
+/* ---- restitution with fixed steps ----------------------------------------------------------------*/
+
+/* Flight and bounce lie on the exact parabolas of the velocity v0 - g h/2 (notation.md): the ball falls from z, rebounds with
+ * e times the speed, and is at x(T) = u2 s - g s^2/2, s = T - t1. */
+TEST(a_bounce_by_fixed_steps_has_its_closed_form)
+{
+    const double g = 10.0, h = 0.01, z = 0.73, e = 0.6, T = 0.7;
+    const slope s = find_slope(
+        "{'dimension': 3, 'gravity': [0, 0, -10], 'step': 0.01, 'duration': 0.7, 'tolerance':"
+        " 1e-12, 'parameters': {'z': 0.73, 'bounce': 0.6}, 'restitution': 'bounce', 'bodies': ["
+        "{'name': 'floor', 'type': 'static', 'shapes': [{'type': 'plane', 'normal': [0, 0, 1]}]},"
+        "{'name': 'b', 'mass': 2, 'shapes': [{'type': 'sphere', 'radius': 0.1}],"
+        " 'position': [0, 0, 'z + 0.1']}], 'measures': {'x': 'b.position.z'}}",
+        (asked){.of = "x", .by = {"z", "bounce"}});
+    const double u0 = -0.5 * g * h; /* of the parabola at the start */
+    const double fall = sqrt(u0 * u0 + 2.0 * g * z), t1 = (fall + u0) / g;
+    const double left = T - t1;
+    CHECK_EQ_INT(s.status, PERP_OK);
+    CHECK_EQ_INT(s.flags.flagged, 0);
+    CHECK_AT_MOST(off(s.value, 0.1 + e * fall * left - 0.5 * g * left * left), 1e-9);
+    /* d fall / dz = g / fall, d t1 / dz = 1 / fall */
+    CHECK_AT_MOST(off(s.by[0], e * g / fall * left - (e * fall - g * left) / fall), 1e-9);
+    CHECK_AT_MOST(off(s.by[1], fall * left), 1e-9);
+}
+
+TEST(boxes_that_bounce_with_fixed_steps_agree_with_differences)
+{
+    static const char box[] =
+        "{'dimension': 3, 'gravity': [0, 0, -9.81], 'step': 0.005, 'duration': 0.745,"
+        " 'tolerance': 1e-12, 'parameters': {'z': 0.5, 'v': 1.3, 'w': 2, 'bounce': 0.5,"
+        " 'mu': 0.2, 'm': 0.6, 'r': 0.3, 'a': 0.1}, 'friction': {'default': 'mu'%s},"
+        " 'restitution': 'bounce', 'bodies': [{'name': 'floor', 'type': 'static', 'shapes':"
+        " [{'type': 'plane', 'normal': [0, 0, 1]}]}, {'name': 'b', 'mass': 'm', 'shapes':"
+        " [{'type': 'box', 'size': ['a', 0.12, 0.15]}], 'position': [0, 0, 'z'],"
+        " 'axis_angle': [1, 0.3, 0.2, 'r'], 'velocity': ['v', 0.2, 0],"
+        " 'angular_velocity': [1.5, 'w', 1]}], 'measures': {'x': 'b.position.x'}}";
+    char text[2048];
+    asked a = {.of = "x", .by = {"z", "v", "w", "bounce", "mu", "m", "r", "a"}};
+    (void)snprintf(text, sizeof text, box, "");
+    CHECK_AT_MOST(disagreement(text, a), 1e-6);
+    const slope back = find_slope(text, a);
+    a.checkpoints = true;
+    const slope checkpoints = find_slope(text, a);
+    CHECK_EQ_INT(back.flags.flagged, 0);
+    for (int i = 0; i < 8; ++i) {
+        CHECK(back.by[i] == checkpoints.by[i]);
+    }
+    a.checkpoints = false;
+    (void)snprintf(text, sizeof text, box, ", 'cone': 'polygon', 'directions': 8");
+    CHECK_AT_MOST(disagreement(text, a), 1e-6);
+}
+
 /* ---- the same numbers another way ----------------------------------------------------------------*/
 
 TEST(adjoint_forward_and_checkpoints_give_the_same_gradient)

@@ -326,3 +326,32 @@ TEST(a_block_passes_a_hole_that_the_standard_model_makes_a_ramp_of)
         scene_sim_close(&s);
     }
 }
+
+/* A heavy disc falls onto a small box at a step in which it moves several sizes of the box. The box ends up inside the disc,
+ * spinning. It must leave through the near side: turning away from lines that pass far from it is no way out. */
+TEST(a_small_box_does_not_sink_deeper_into_the_disc_that_hit_it)
+{
+    scene_sim s = scene_sim_open("{'dimension':2,'step':0.0354473497491,'duration':1.3115,'gravity'"
+                                 ":[0,-9.81],'stepper':'implicit',"
+                                 "'contact':'peg','friction':{'default':0},'bodies':["
+                                 "{'name':'ground','type':'static','position':[0,-0.015],'shapes':["
+                                 "{'type':'box','size':[11,0.03]}]},"
+                                 "{'name':'box','mass':13.1555410485,'position':[3.28292757433,1."
+                                 "95425278424],'angle':-3.01728703602,"
+                                 "'velocity':[0.0389477026166,-0.063993076517],'shapes':[{'type':'"
+                                 "box','size':[0.137738554484,"
+                                 "0.0973540670336]}]},"
+                                 "{'name':'disc','mass':474.412511836,'inertia':176.439742766,'"
+                                 "position':[3.16311807326,5.26493399349],"
+                                 "'velocity':[0.0197002218486,0.0132516932303],'shapes':[{'type':'"
+                                 "circle','radius':0.827091997818}]}]}");
+    REQUIRE(s.sim != NULL);
+    double deepest = 0.0;
+    while (!perp_sim_finished(s.sim)) {
+        REQUIRE_OK(perp_sim_step(s.sim));
+        deepest = fmax(deepest, perp_sim_step_info(s.sim).penetration);
+    }
+    TEST_PRINT("overlap at most %.3g m", deepest);
+    CHECK_AT_MOST(deepest, 0.33); /* 9 m/s times the step; 0.46 with all lines */
+    scene_sim_close(&s);
+}

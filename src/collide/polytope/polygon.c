@@ -578,15 +578,18 @@ static perp_status polygon_disc(const perpi_shape* shape, const perpi_pose* pose
     const double gap = tangent.psi > -INFINITY ? tangent.psi : best.psi;
     const double floor =
         (gap < 0.0 ? PERPI_POLYGON_DEPTH * gap : 0.0) - PERPI_CANDIDATE_TIE * o.size;
+    /* Lines that pass through the disc far from the edge would be left by a turn of the polygon, with a lever
+     * longer than the polygon: an overlap deeper than it has the direction of least depth alone. */
+    const bool alone = list->rule == NULL || gap < -o.size;
+    count = alone ? 0 : count;
     if (tangent.psi > -INFINITY) {
-        if (list->rule == NULL || count == 0) {
-            count = 0;
+        if (count == 0) {
             best = tangent;
         } else {
             keep_member(member, &count, &tangent);
         }
     }
-    if (list->rule == NULL || count == 0) {
+    if (count == 0) {
         member[0] = best;
         count = 1;
     }
