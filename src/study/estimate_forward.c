@@ -184,8 +184,9 @@ perp_status perpi_forward_create(perpi_predictor* p)
     PERPI_TRY(perpi_alloc(p->context, 6 * bodies, sizeof *p->flat_v, &p->flat_v));
     list_bodies(p, model);
     list_names(p);
-    p->derivative = are_differentiable(p, model) && !e->impacts ? PERPI_DERIVATIVE_FORWARD
-                                                                : PERPI_DERIVATIVE_DIFFERENCES;
+    p->derivative = are_differentiable(p, model) && !e->impacts && !e->start_flight
+                        ? PERPI_DERIVATIVE_FORWARD
+                        : PERPI_DERIVATIVE_DIFFERENCES;
     /* built with the starts of the unknowns; what is refused there is refused when it is needed */
     if (p->derivative == PERPI_DERIVATIVE_FORWARD && find_start_dependence(p) != PERP_OK) {
         p->derivative = PERPI_DERIVATIVE_DIFFERENCES;

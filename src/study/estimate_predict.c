@@ -41,6 +41,7 @@ void perpi_predictor_destroy(perpi_predictor* p)
     perpi_free(context, p->centre);
     perpi_free(context, p->end_plus);
     perpi_free(context, p->end_minus);
+    perpi_free(context, p->flight);
     perpi_free(context, p);
 }
 

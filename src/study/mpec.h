@@ -128,6 +128,13 @@ typedef struct perpi_mpec_model {
     void* user;
 } perpi_mpec_model;
 
+/* How starts that have no prior are held near their first guess. */
+typedef enum perpi_mpec_hold {
+    PERPI_MPEC_FREE = 0,
+    PERPI_MPEC_LOOSE, /* by the speed of the problem */
+    PERPI_MPEC_TIGHT, /* by what the noise explains */
+} perpi_mpec_hold;
+
 typedef struct perpi_mpec {
     perp_context* context;
     perpi_mpec_model model_of;
@@ -169,7 +176,10 @@ typedef struct perpi_mpec {
     double *z, *low, *high;  /* n: point, bounds */
     double *unit, *row_unit; /* sizes of unknowns and of equations */
     int32_t *jacobian_row, *jacobian_column, *hessian_row, *hessian_column;
-    double tau; /* a speed */
+    double tau;           /* a speed */
+    perpi_mpec_hold hold; /* of starts without a prior, in early rounds */
+    double*
+        tight; /* per coordinate of a start: what noise explains of it; INFINITY: not observed */
 
     /* the present point */
     double *at, *value, *jacobian; /* n: where values and derivatives were evaluated; m; entries */
@@ -242,6 +252,7 @@ typedef struct perpi_mpec_report {
     int64_t iterations;
     int32_t rounds;
     bool solved, cancelled;
+    double tau;           /* the smallest that was solved, relative to the speed of the problem */
     double objective;     /* half the sum of squares */
     double infeasibility; /* largest violation of an equation, in its unit */
     double

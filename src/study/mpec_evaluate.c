@@ -4,6 +4,9 @@
 
 #include "study/mpec.h"
 
+/* Standard deviation of the prior of a start that is held, in units of its coordinates or of noise. */
+static const double HELD = 3.0;
+
 /* ---- objective: half the sum of squares of what was measured and of priors ---------------------------*/
 
 /* Unknowns of an observation with the derivative of its residual by each. */
@@ -77,7 +80,14 @@ static bool prior_at(const perpi_mpec* m, size_t i, int32_t* unknown, double* ce
             }
         }
     }
-    return s->free && s->prior > 0.0;
+    if (!(s->prior > 0.0) &&
+        m->unit != NULL) { /* the entry of the Hessian is there in all rounds */
+        const double loose = HELD * m->unit[t->x + k], tight = HELD * m->tight[k];
+        *sd = m->hold == PERPI_MPEC_FREE                     ? INFINITY
+              : m->hold == PERPI_MPEC_TIGHT && tight < loose ? tight
+                                                             : loose;
+    }
+    return s->free;
 }
 
 static size_t prior_count(const perpi_mpec* m)

@@ -141,7 +141,8 @@ void perpi_mpec_destroy(perpi_mpec* m)
                            m->next,
                            m->memory,
                            m->other,
-                           m->moved};
+                           m->moved,
+                           m->tight};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(m->context, owned[i]);
     }
@@ -952,6 +953,22 @@ static void set_units(perpi_mpec* m, const perp_model* model)
     }
 }
 
+/* What noise explains of the coordinates of a start: of velocities that are not observed, between two states. */
+static void set_tight(perpi_mpec* m)
+{
+    for (int32_t i = 0; i < m->stride; ++i) {
+        m->tight[i] = INFINITY;
+    }
+    for (size_t i = 0; i < m->observation_count; ++i) {
+        const perpi_mpec_observation* o = &m->observation[i];
+        m->tight[o->place] = o->noise < m->tight[o->place] ? o->noise : m->tight[o->place];
+    }
+    for (int32_t i = 0; i < m->nd; ++i) {
+        const double rate = m->tight[i] / m->step[0].h;
+        m->tight[m->nd + i] = rate < m->tight[m->nd + i] ? rate : m->tight[m->nd + i];
+    }
+}
+
 static void guess_point(perpi_mpec* m)
 {
     const int32_t vs = m->dimension == 2 ? 3 : 6;
@@ -995,9 +1012,16 @@ static perp_status allocate_program(perpi_mpec* m)
     struct {
         double** array;
         size_t size;
-    } numbers[] = {{&m->z, n},        {&m->low, n},          {&m->high, n},
-                   {&m->unit, n},     {&m->at, n},           {&m->row_unit, rows},
-                   {&m->value, rows}, {&m->other, 4 * rows}, {&m->jacobian, m->jacobian_count + 1}};
+    } numbers[] = {{&m->tight, (size_t)m->stride + 1},
+                   {&m->z, n},
+                   {&m->low, n},
+                   {&m->high, n},
+                   {&m->unit, n},
+                   {&m->at, n},
+                   {&m->row_unit, rows},
+                   {&m->value, rows},
+                   {&m->other, 4 * rows},
+                   {&m->jacobian, m->jacobian_count + 1}};
     perp_status status = PERP_OK;
     for (size_t i = 0; status == PERP_OK && i < sizeof numbers / sizeof numbers[0]; ++i) {
         status = perpi_alloc(c, numbers[i].size, sizeof(double), numbers[i].array);
@@ -1053,6 +1077,7 @@ perp_status perpi_mpec_build(perpi_mpec* m)
         pattern_of_jacobian(m);
         pattern_of_hessian(m);
         set_units(m, model);
+        set_tight(m);
         guess_point(m);
     }
     perpi_free(m->context, start);

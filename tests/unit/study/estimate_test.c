@@ -241,7 +241,7 @@ static void compare_derivatives(perp_study* s, double tolerance)
     double parameter[60], start[12];
     for (int32_t i = 0; i < e->parameter_count; ++i) {
         parameter[i] = e->parameter[i].info.start + (e->parameter[i].kind == PERPI_PARAMETER_INERTIA
-                                                         ? 0.01 * e->parameter[i].info.scale
+                                                         ? 0.1 * e->parameter[i].info.scale
                                                          : 0.0);
     }
     for (int32_t i = 0; i < 12; ++i) {
@@ -250,6 +250,13 @@ static void compare_derivatives(perp_study* s, double tolerance)
     perpi_predictor* p = NULL;
     REQUIRE(rows * e->width * n <= ROOM);
     REQUIRE_OK(perpi_predictor_create(context, s, &p));
+    /* data near the prediction: rotations by nearly half a turn have no derivative */
+    perpi_prediction near = {
+        .trajectory = t, .parameter = parameter, .start = start, .prediction = forward};
+    REQUIRE_OK(perpi_predictor_predict(p, &near));
+    for (int32_t i = e->columns; i < rows * e->columns; ++i) { /* the first row is the start */
+        ((double*)(uintptr_t)t->value)[i] = forward[i] + 0.01 * sin(i);
+    }
     perpi_prediction x = {.trajectory = t,
                           .parameter = parameter,
                           .start = start,
