@@ -209,8 +209,9 @@ void perpi_gradient_free(perpi_gradient_work* g)
     perpi_tape_free(&g->without);
     perpi_uses_destroy(g->uses);
     perpi_linear_step_destroy(g->linear);
-    void* const owned[] = {g->before,    g->light_room, g->room,     g->time,
-                           g->parameter, g->joint,      g->snapshot, g->snapshot_at};
+    void* const owned[] = {g->before,    g->light_room, g->room,         g->time,
+                           g->parameter, g->joint,      g->snapshot,     g->snapshot_at,
+                           g->memory[0], g->memory[1],  g->memory_other, g->loose};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(g->context, owned[i]);
     }
@@ -684,9 +685,21 @@ perp_status perpi_gradient_room(perpi_gradient_work* g)
 static perp_status step_back(perpi_gradient_work* g, size_t frame)
 {
     const perpi_taken_step step = perpi_gradient_step(g, frame - 1, frame);
-    const perpi_linear_options options = {.transposed = true, .threshold = g->in->threshold};
+    const perpi_linear_options options = {
+        .transposed = true, .threshold = g->in->threshold, .memory = true};
     bool doubtful = false;
-    perp_status status = perpi_linear_step_make(g->linear, &step, &options);
+    /* memory[0] has the derivatives by impulses of this step, memory[1] gets those of the one before */
+    const size_t old = 3 * (size_t)g->tape.frame[frame - 1].contact_count;
+    perp_status status = perpi_gradient_memory_room(g, g->tape.frame[frame - 1].contact_count,
+                                                    step.in.contact_count, 1);
+    if (status == PERP_OK) {
+        memset(g->memory[1], 0, (old + 1) * sizeof *g->memory[1]);
+        memset(g->memory_other, 0, (old + 1) * sizeof *g->memory_other);
+        status = perpi_linear_step_make(g->linear, &step, &options);
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
     const unsigned doubts = perpi_linear_step_report(g->linear)->flags & PERPI_GRADIENT_DOUBTS;
     if (status == PERP_OK && doubts != 0) {
         /* does the derivative depend on the choice? */
@@ -694,6 +707,7 @@ static perp_status step_back(perpi_gradient_work* g, size_t frame)
         other.other = (doubts & PERPI_LINEAR_WEAK) != 0;
         other.shifted = (doubts & PERPI_LINEAR_UNDETERMINED) != 0;
         status = perpi_linear_step_make(g->linear, &step, &other);
+        perpi_linear_step_memory(g->linear, g->memory_other, g->memory[0]);
         doubtful = status != PERP_OK ||
                    perpi_linear_step_adjoint(g->linear, g->y_next, g->other, NULL) != PERP_OK;
         status = perpi_linear_step_make(g->linear, &step, &options);
@@ -706,9 +720,11 @@ static perp_status step_back(perpi_gradient_work* g, size_t frame)
     }
     const int32_t size = perpi_linear_step_parameter_size(g->linear);
     double* multiplier = g->parameter + size;
+    perpi_linear_step_memory(g->linear, g->memory[1], g->memory[0]);
     status = perpi_linear_step_adjoint(g->linear, g->y_next, g->y, multiplier);
-    const bool immaterial =
-        doubts != 0 && !doubtful && perpi_gradient_same(g->y, g->other, g->size.total);
+    const bool immaterial = doubts != 0 && !doubtful &&
+                            perpi_gradient_same(g->y, g->other, g->size.total) &&
+                            perpi_gradient_same(g->memory[1], g->memory_other, (int32_t)old);
     if (status == PERP_OK && g->in->light_count > 0) {
         perpi_linear_step_light(g->linear, multiplier, &g->light);
     }
@@ -725,6 +741,7 @@ static perp_status step_back(perpi_gradient_work* g, size_t frame)
     if (status == PERP_OK) {
         perpi_gradient_count(g, &g->tape.frame[frame], immaterial);
     }
+    perpi_gradient_memory_next(g);
     return status;
 }
 
@@ -749,6 +766,17 @@ static perp_status load_segment(perpi_gradient_work* g, int64_t segment)
     return status;
 }
 
+/* No step follows the last: its impulses do not count. */
+static perp_status begin_memory(perpi_gradient_work* g, size_t frame)
+{
+    const int32_t contacts = g->tape.frame[frame].contact_count;
+    const perp_status status = perpi_gradient_memory_room(g, contacts, contacts, 1);
+    if (status == PERP_OK) {
+        memset(g->memory[0], 0, (3 * (size_t)contacts + 1) * sizeof *g->memory[0]);
+    }
+    return status;
+}
+
 static perp_status run_back(perpi_gradient_work* g)
 {
     const int64_t last = g->count - 1;
@@ -756,6 +784,7 @@ static perp_status run_back(perpi_gradient_work* g)
     perp_status status = PERP_OK;
     int64_t loaded = 0; /* state at the begin of the tape */
     memset(g->y, 0, (size_t)g->size.total * sizeof *g->y);
+    bool begun = false;
     for (int64_t k = last; status == PERP_OK && k >= 0; --k) {
         if (!all &&
             (k == last || (k == loaded && k > 0))) { /* the state before it is needed, too */
@@ -774,7 +803,9 @@ static perp_status run_back(perpi_gradient_work* g)
             double* next = g->y_next;
             g->y_next = g->y;
             g->y = next;
-            status = step_back(g, frame);
+            status = begun ? PERP_OK : begin_memory(g, frame);
+            begun = true;
+            status = status == PERP_OK ? step_back(g, frame) : status;
         }
     }
     return status;

@@ -40,8 +40,10 @@ typedef struct perpi_rolling_input {
 /* d drift of (t, o) by displacements, by velocities, and by displacements of the step before. */
 typedef struct perpi_rolling_derivative {
     perpi_rolling_case rolling;
-    bool border; /* it is at the border of its cases, or uses impulses of the step before */
+    bool border; /* it is at the border of its cases */
     double pose[2][12], rate[2][12], before[2][12];
+    double impulse[2][3]; /* by the impulse of the step before */
+    double mu[2];         /* by its coefficient of friction */
 } perpi_rolling_derivative;
 
 /* The drift along (t, o) in a given case; change, change_before and threshold are not read. */

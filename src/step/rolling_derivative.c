@@ -204,8 +204,18 @@ perpi_rolling_derivative perpi_rolling_differentiate(const perpi_rolling_input* 
     if (d.rolling == PERPI_ROLLING_NONE) {
         return d;
     }
-    d.border = d.border || r.rolling == PERPI_ROLLING_BETWEEN ||
-               fabs(r.reach - 1.0) <= in->threshold || fabs(r.pushes) <= in->threshold * r.whole;
+    d.border = d.border || fabs(r.reach - 1.0) <= in->threshold ||
+               fabs(r.pushes) <= in->threshold * r.whole ||
+               fabs(r.pushes - r.whole) <= in->threshold * r.whole;
+    if (r.rolling == PERPI_ROLLING_BETWEEN) { /* part = raw (1 + pushes / whole) */
+        for (int i = 0; i < 2; ++i) {
+            const double by = r.raw * r.u[i];
+            d.impulse[i][0] = -by * r.pushes / (r.whole * old->impulse[0]);
+            d.impulse[i][1] = by * r.u[0] / r.whole;
+            d.impulse[i][2] = by * r.u[1] / r.whole;
+            d.mu[i] = -by * r.pushes / (r.whole * old->mu);
+        }
+    }
     for (int column = 0; column < 12; ++column) {
         const int side = column / 6, k = column % 6;
         const double sign = side == 0 ? -1.0 : 1.0;

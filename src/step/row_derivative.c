@@ -220,6 +220,11 @@ static perp_status add_rolling(const perpi_solved* at, const perp_contact* conta
     const perpi_rolling_derivative roll = perpi_rolling_differentiate(&in);
     d->rolling = roll.rolling;
     d->border = roll.border;
+    d->contact_before = (int32_t)(before - at->contact_before);
+    for (int32_t r = 1; r < 3 && r < rows; ++r) {
+        memcpy(d->push[r - 1], roll.impulse[r - 1], sizeof d->push[r - 1]);
+        d->push_mu[r - 1] = roll.mu[r - 1];
+    }
     for (int32_t r = 1; roll.rolling != PERPI_ROLLING_NONE && r < 3 && r < rows; ++r) {
         for (int c = 0; c < PERPI_PAIR_DOFS; ++c) {
             d->u[r][c] += roll.pose[r - 1][c];

@@ -21,6 +21,8 @@ typedef struct perpi_constraint_derivative {
     perpi_rolling_case rolling;
     bool border;
     double rate[2][PERPI_PAIR_DOFS], before[2][PERPI_PAIR_DOFS];
+    int32_t contact_before;        /* of PERPI_ROLLING_BETWEEN: the contact of the step before */
+    double push[2][3], push_mu[2]; /* and d u by its impulse and its coefficient of friction */
     bool
         shifted; /* of a contact: an offset of the poses shifts its gap; d u of the normal row by it */
     double shift[PERPI_PAIR_DOFS];
