@@ -142,13 +142,15 @@ perp_status perpi_gradient_step_forward(perpi_gradient_work* g, size_t frame)
     for (int32_t i = 0; status == PERP_OK && i < step.in.contact_count; ++i) {
         g->loose[i] = perpi_linear_step_loose(g->linear, i);
     }
-    const unsigned doubts = perpi_linear_step_report(g->linear)->flags & PERPI_GRADIENT_DOUBTS;
+    const unsigned doubts =
+        perpi_linear_step_report(g->linear)->flags & (PERPI_GRADIENT_DOUBTS | PERPI_LINEAR_ROLLS);
     if (status == PERP_OK && doubts != 0) {
         /* do the displacements depend on the choice? */
         const perpi_linear_report report = *perpi_linear_step_report(g->linear);
         perpi_linear_options other = options;
         other.other = (doubts & PERPI_LINEAR_WEAK) != 0;
         other.shifted = (doubts & PERPI_LINEAR_UNDETERMINED) != 0;
+        other.other_rolling = (doubts & PERPI_LINEAR_ROLLS) != 0;
         immaterial = perpi_linear_step_make(g->linear, &step, &other) == PERP_OK &&
                      carry_same(g, &step, x, next);
         perpi_linear_step_set_report(g->linear, &report);

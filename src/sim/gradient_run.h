@@ -41,6 +41,10 @@ typedef struct perpi_gradient_work {
     perpi_joint_input* joint; /* of a step, then of the one without an impact */
     double* gradient;
     perp_gradient_flags* flags;
+    /* steps that are flagged only because a contact rolls exactly; the first time of the others */
+    int64_t rolls;
+    double first_other;
+    bool other_rolling;
     perpi_linear_light light;
     double* light_room;
     /* checkpoints */

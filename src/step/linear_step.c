@@ -301,6 +301,7 @@ static perp_status add_derivative(perpi_linear_step* l, const perpi_solved* at, 
             between && (!l->options.memory ||
                         (l->step.loose_before != NULL && l->step.loose_before[d->contact_before]));
         l->report.flags |= d->border || loose ? PERPI_LINEAR_CHOICE : 0;
+        l->report.flags |= i < l->f->contact_count && d->full ? PERPI_LINEAR_ROLLS : 0;
         l->d_of[i] = l->d_count++;
     }
     return status;
@@ -326,7 +327,8 @@ perp_status perpi_linear_differentiate_rows(perpi_linear_step* l)
                                .contact_before = rolls ? l->step.contact_before : NULL,
                                .contact_before_count = l->step.contact_before_count,
                                .h_before = l->step.h_before,
-                               .threshold = l->options.threshold};
+                               .threshold = l->options.threshold,
+                               .other_rolling = l->options.other_rolling};
     const perpi_solved at = l->solved;
     l->d_count = 0;
     for (int32_t i = 0; i < l->f->constraints; ++i) {

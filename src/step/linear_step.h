@@ -25,7 +25,8 @@ typedef enum perpi_linear_flag {
     PERPI_LINEAR_FALLBACK = 4, /* the step was solved with other laws than the scene's */
     PERPI_LINEAR_SINGULAR = 8, /* the linear system has no unique solution */
     PERPI_LINEAR_UNDETERMINED =
-        16, /* impulses are not unique, and the derivative may depend on them */
+        16,                  /* impulses are not unique, and the derivative may depend on them */
+    PERPI_LINEAR_ROLLS = 32, /* a contact rolls exactly, where two cases of its rule meet */
 } perpi_linear_flag;
 
 /* A step in time that was taken. */
@@ -75,11 +76,12 @@ typedef struct perpi_linear_size {
 perpi_linear_size perpi_linear_size_of(const perp_model* model);
 
 typedef struct perpi_linear_options {
-    bool transposed;  /* for the adjoint */
-    double threshold; /* of the margin */
-    bool other;       /* constraints below the threshold have their other state */
-    bool shifted;     /* other impulses, where they are not unique */
-    bool one_sided;   /* for perpi_linear_step_direction; not with the three above */
+    bool transposed;    /* for the adjoint */
+    double threshold;   /* of the margin */
+    bool other;         /* constraints below the threshold have their other state */
+    bool shifted;       /* other impulses, where they are not unique */
+    bool other_rolling; /* contacts that roll exactly have the other case of their rule */
+    bool one_sided;     /* for perpi_linear_step_direction; not with the three above */
     bool
         memory; /* perpi_linear_step_memory is used: without it, slips that depend on impulses of the step before are
                        * flagged */
