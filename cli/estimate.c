@@ -124,10 +124,10 @@ static void print_report(const perp_estimate* estimate, const json_t* root, cons
 {
     printf("%s", cli_bold());
     cli_put_name(text_at(root, "study"), 0);
-    printf("%s: %s after %lld iterations, %lld trajectories simulated, derivatives by %s\n",
-           cli_plain(),
+    printf("%s: %s after %lld iterations, %lld %s, derivatives by %s\n", cli_plain(),
            strcmp(text_at(root, "status"), "converged") == 0 ? "converged" : "not converged",
            integer_at(root, "iterations"), integer_at(root, "evaluations"),
+           json_object_get(root, "laws") != NULL ? "pairs of states" : "trajectories simulated",
            text_at(root, "derivatives"));
     printf("  method         %s\n", text_at(root, "method"));
     if (text_at(root, "message")[0] != '\0') {

@@ -25,11 +25,22 @@ static const char* const NAMES[3] = {"mu", "rebound", "gyration"};
 typedef struct fitted {
     double value[3], deviation[3];
     bool converged;
+    double error[2]; /* rms, and mean, as perp reports it: in the norm of the fitted masses */
 } fitted;
 
+/* The errors that a report of perp has of impacts. */
+static void read_errors(const perp_estimate* estimate, double error[2])
+{
+    const char* at = strstr(perp_estimate_json(estimate), "\"kinetic_energy_error\": {");
+    const char* rms = at != NULL ? strstr(at, "\"rms\": ") : NULL;
+    const char* mean = at != NULL ? strstr(at, "\"mean\": ") : NULL;
+    error[0] = rms != NULL ? strtod(rms + 7, NULL) : NAN;
+    error[1] = mean != NULL ? strtod(mean + 8, NULL) : NAN;
+}
+
 /* Writes the study NAME.json beside the data and runs it. unknowns: 2, or 3 with the radius of gyration. */
-static fitted fit(perp_context* context, const report* r, const char* name, const char* data,
-                  const char* residual, int unknowns)
+static fitted fit_scene(perp_context* context, const report* r, const char* scene, const char* name,
+                        const char* data, const char* residual, int unknowns)
 {
     perp_study* study = NULL;
     perp_estimate* estimate = NULL;
@@ -37,7 +48,7 @@ static fitted fit(perp_context* context, const report* r, const char* name, cons
     (void)snprintf(file, sizeof file, "%s.json", name);
     study_write(
         r, file,
-        "{\"name\": \"%s\", \"scene\": \"ellipse.json\", \"data\": \"%s\", \"trajectory\": "
+        "{\"name\": \"%s\", \"scene\": \"%s\", \"data\": \"%s\", \"trajectory\": "
         "\"impact\", \"method\": \"laws\",\n"
         " \"observe\": {\"position\": {\"position\": \"ellipse\", \"columns\": [\"x0\", \"y0\"]},\n"
         "  \"angle\": {\"orientation\": \"ellipse\", \"columns\": [\"angle0\"]},\n"
@@ -47,7 +58,8 @@ static fitted fit(perp_context* context, const report* r, const char* name, cons
         " \"unknown\": {\"mu\": {\"start\": 0.1, \"bounds\": [0, 2]}, \"rebound\": {\"start\": "
         "0.6, "
         "\"bounds\": [0, 1]}%s},\n \"options\": {\"residual\": \"%s\"}}\n",
-        name, data, unknowns == 3 ? ", \"gyration\": {\"bounds\": [1e-4, 1e-3]}" : "", residual);
+        name, scene, data, unknowns == 3 ? ", \"gyration\": {\"bounds\": [1e-4, 1e-3]}" : "",
+        residual);
     char* path = study_path(r, file);
     study_require(context, perp_study_load(context, path, &study));
     free(path);
@@ -61,6 +73,7 @@ static fitted fit(perp_context* context, const report* r, const char* name, cons
         f.value[i] = found.value;
         f.deviation[i] = found.deviation;
     }
+    read_errors(estimate, f.error);
     (void)snprintf(file, sizeof file, "%s-fitted.json", name);
     path = study_path(r, file);
     study_require(context, perp_estimate_save(estimate, path));
@@ -68,6 +81,34 @@ static fitted fit(perp_context* context, const report* r, const char* name, cons
     perp_estimate_destroy(estimate);
     perp_study_destroy(study);
     return f;
+}
+
+static fitted fit(perp_context* context, const report* r, const char* name, const char* data,
+                  const char* residual, int unknowns)
+{
+    return fit_scene(context, r, "ellipse.json", name, data, residual, unknowns);
+}
+
+/* rms error of DATA by the fitted study NAME. */
+static double predict(perp_context* context, const report* r, const char* name, const char* data)
+{
+    char file[100];
+    double error[2];
+    perp_study* study = NULL;
+    perp_estimate* estimate = NULL;
+    perp_estimate_def def = perp_estimate_def_default();
+    def.jobs = 1;
+    (void)snprintf(file, sizeof file, "%s-fitted.json", name);
+    char *path = study_path(r, file), *csv = study_path(r, data);
+    const char* const list[] = {csv};
+    study_require(context, perp_study_load(context, path, &study));
+    study_require(context, perp_estimate_predict(context, study, list, 1, &def, &estimate));
+    read_errors(estimate, error);
+    perp_estimate_destroy(estimate);
+    perp_study_destroy(study);
+    free(path);
+    free(csv);
+    return error[0];
 }
 
 /* ---- errors ---------------------------------------------------------------------------------------*/
@@ -508,6 +549,20 @@ static void measured_impacts(perp_context* context, report* r, const impact_set*
     table_row(&t, "fit with the inertia: residual of the laws", set, LAW, laws3.value);
     const summary in3 =
         table_row(&t, "fit with the inertia: errors of predictions", set, LAW, best3.value);
+    const fitted poisson =
+        fit_scene(context, r, "ellipse-poisson.json", "poisson", "all.csv", "prediction", 2);
+    (void)fit_scene(context, r, "ellipse-poisson.json", "poisson-0", "half-0.csv", "prediction", 2);
+    (void)fit_scene(context, r, "ellipse-poisson.json", "poisson-1", "half-1.csv", "prediction", 2);
+    const double first = predict(context, r, "poisson-0", "half-1.csv");
+    const double second = predict(context, r, "poisson-1", "half-0.csv");
+    fprintf(t.text, "%-58s %6.4f %6.4f %9.3e | %6.2f %6.2f   (held out %.2f, %.2f)\n",
+            "Poisson's law, friction in each phase", poisson.value[0], poisson.value[1], GYRATION,
+            100.0 * poisson.error[0], 100.0 * poisson.error[1], 100.0 * first, 100.0 * second);
+    report_note(r, "Poisson's law: rms error (percent)", 100.0 * poisson.error[0]);
+    report_note(r, "Poisson's law, held out: rms error (percent)",
+                100.0 * sqrt((first * first + second * second) / 2.0));
+    report_add(r, "Newton's law in closed form and by perp: rms errors (percent)", NAN,
+               100.0 * in.rms, 100.0 * best.error[0], 1e-6);
     double routh[3] = {0.18, 0.53, GYRATION}, routh3[3] = {0.18, 0.53, GYRATION};
     search(set, ROUTH, 2, routh);
     search(set, ROUTH, 3, routh3);
@@ -566,6 +621,7 @@ static const char* data_file(int* argc, char** argv)
     return "../shared/data/planar-impacts/training.csv";
 }
 
+/* The scene, with Newton's and with Poisson's law. */
 static void copy_scene(const report* r)
 {
     char text[4096];
@@ -579,6 +635,8 @@ static void copy_scene(const report* r)
     text[length] = '\0';
     fclose(f);
     study_write(r, "ellipse.json", "%s", text);
+    study_write(r, "ellipse-poisson.json",
+                "{ \"restitution\": {\"law\": \"poisson\", \"e\": 0.5},%s", strchr(text, '{') + 1);
 }
 
 int main(int argc, char** argv)

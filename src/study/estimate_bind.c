@@ -451,36 +451,69 @@ static perp_status bind_parameters(const binding* b)
 
 /* ---- start states -------------------------------------------------------------------------------*/
 
+/* A standard deviation, 0 (known) or null (free). */
+static perp_status read_prior(const binding* b, const json_t* item, double* prior)
+{
+    if (json_is_null(item)) {
+        return PERP_OK;
+    }
+    *prior = json_number_value(item);
+    return json_is_number(item) && *prior >= 0.0
+               ? PERP_OK
+               : perpi_reader_fail(b->r, PERP_ERROR_INPUT,
+                                   "the standard deviation of a prior: must be a number > 0, 0 for "
+                                   "a start that is known, or null for a free one");
+}
+
+/* One number for all axes, or one for each. */
+static perp_status read_priors(const binding* b, const json_t* value, int32_t count, double* prior)
+{
+    if (!json_is_array(value)) {
+        PERPI_TRY(read_prior(b, value, &prior[0]));
+        for (int32_t i = 1; i < count; ++i) {
+            prior[i] = prior[0];
+        }
+        return PERP_OK;
+    }
+    if (json_array_size(value) != (size_t)count) {
+        return perpi_reader_fail(b->r, PERP_ERROR_INPUT, "must be a number, or a list of %d",
+                                 (int)count);
+    }
+    for (int32_t i = 0; i < count; ++i) {
+        const size_t mark = perpi_reader_enter_item(b->r, (size_t)i);
+        PERPI_TRY(read_prior(b, json_array_get(value, (size_t)i), &prior[i]));
+        perpi_reader_leave(b->r, mark);
+    }
+    return PERP_OK;
+}
+
 static perp_status add_initial(const binding* b, int32_t body, const json_t* value)
 {
     static const char* const groups[] = {"position", "rotation", "velocity", "angular_velocity",
                                          NULL};
     perpi_estimate* e = b->e;
-    double prior[4] = {NAN, NAN, NAN, NAN};
     if (value != NULL) {
         PERPI_TRY(perpi_read_object(b->r, value, groups));
     }
-    for (int g = 0; value != NULL && g < 4; ++g) {
+    for (int32_t g = 0; g < 4; ++g) {
+        const bool turns = g % 2 == 1;
+        const int32_t count = !b->planar ? 3 : turns ? 1 : 2;
         const json_t* item = json_object_get(value, groups[g]);
-        if (item == NULL) {
-            continue;
+        double prior[3] = {NAN, NAN, NAN};
+        if (item != NULL) {
+            const size_t mark = perpi_reader_enter(b->r, groups[g]);
+            PERPI_TRY(read_priors(b, item, count, prior));
+            perpi_reader_leave(b->r, mark);
         }
-        prior[g] = json_number_value(item);
-        if (!json_is_number(item) || !(prior[g] >= 0.0)) {
-            return perpi_reader_fail_key(b->r, groups[g], PERP_ERROR_INPUT,
-                                         "the standard deviation of a prior: must be a number > 0, "
-                                         "or 0 for a start that is known");
+        for (int32_t i = 0; i < count; ++i) {
+            if (prior[i] == 0.0 || (turns && b->model->body[body].particle)) {
+                continue;
+            }
+            e->start[e->start_count++] =
+                (perpi_start){.body = body,
+                              .coordinate = 3 * g + (b->planar && turns ? 2 : i),
+                              .prior = prior[i]};
         }
-    }
-    for (int32_t i = 0; i < PERPI_START_COORDINATES; ++i) {
-        const int32_t part = i % 3;
-        const bool turns = i / 3 % 2 == 1;
-        const bool exists = !b->planar || (turns ? part == 2 : part < 2);
-        if (!exists || prior[i / 3] == 0.0 || (turns && b->model->body[body].particle)) {
-            continue;
-        }
-        e->start[e->start_count++] =
-            (perpi_start){.body = body, .coordinate = i, .prior = prior[i / 3]};
     }
     return PERP_OK;
 }

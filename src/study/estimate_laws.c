@@ -15,10 +15,14 @@
 #include <string.h>
 
 #include "linalg/dense.h"
+#include "study/estimate_evaluate.h"
 #include "study/laws.h"
 
-enum { CLUSTERS_PER_PARAMETER = 10, MAX_TRIES = 30 };
+enum { CLUSTERS_PER_PARAMETER = 10, MAX_TRIES = 30, MAX_RESTARTS = 3 };
 static const double FIRST_DAMPING = 1e-3, MOST_DAMPING = 1e12, LEAST_DAMPING = 1e-12;
+/* A side of a parameter is flat if the objective rises by less than this far away; at four standard deviations a square has
+ * risen by 8. */
+static const double RISE = 6.0, FAR = 10.0;
 
 typedef struct search {
     perpi_estimate_run* run;
@@ -30,6 +34,7 @@ typedef struct search {
     double scale;   /* standard deviation of a residual, for robust losses and priors */
     double loss;    /* of all pairs, robust, divided by the square of scale; with priors */
     double degrees;
+    bool *flat_low, *flat_high; /* per parameter: the data give no limit on that side */
 } search;
 
 /* ---- the objective -------------------------------------------------------------------------------*/
@@ -78,22 +83,6 @@ static void find_scale(search* s)
     s->scale = square > 0.0 ? sqrt(square) : 1.0;
 }
 
-/* Half of what a pair adds, and its weight. */
-static double robust(const perpi_estimate* e, double square, double* weight)
-{
-    const double k = e->loss_scale, size = sqrt(square);
-    *weight = 1.0;
-    if (e->loss == PERPI_LOSS_HUBER && size > k) {
-        *weight = k / size;
-        return k * (size - 0.5 * k);
-    }
-    if (e->loss == PERPI_LOSS_CAUCHY) {
-        *weight = 1.0 / (1.0 + square / (k * k));
-        return 0.5 * k * k * log1p(square / (k * k));
-    }
-    return 0.5 * square;
-}
-
 static double objective(const search* s, const double* value)
 {
     const double per = 1.0 / (s->scale * s->scale);
@@ -101,8 +90,10 @@ static double objective(const search* s, const double* value)
     for (int32_t i = 0; i < s->laws->pair_count; ++i) {
         perpi_laws_pair* pair = &s->laws->pair[i];
         const double degrees = pair_degrees(s, pair);
+        double slope;
         /* by the mean of its residuals, so that pairs with many are no outliers for that alone */
-        sum += degrees * robust(s->e, 2.0 * pair->loss * per / degrees, &pair->weight);
+        sum += degrees *
+               perpi_loss_of(s->e, sqrt(2.0 * pair->loss * per / degrees), &pair->weight, &slope);
     }
     for (int32_t j = 0; j < s->n; ++j) {
         const perpi_parameter* p = &s->e->parameter[j];
@@ -258,6 +249,84 @@ static perp_status run_search(search* s, perpi_answer* answer)
     return status;
 }
 
+/* ---- one-sided parameters ------------------------------------------------------------------------*/
+
+/* Goes from the value of parameter j towards one side in growing steps until the objective has risen. *flat: it never does.
+ * A better point than the best so far becomes s->next, with its objective. */
+static perp_status probe_side(search* s, int32_t j, double side, bool* flat, double* best)
+{
+    const perp_unknown* u = &s->e->parameter[j].info;
+    const double h = s->H[(size_t)j * (size_t)s->n + (size_t)j], from = s->value[j];
+    const double size = fabs(from) > u->scale ? fabs(from) : u->scale;
+    const double bound = side < 0.0 ? u->low : u->high;
+    const double end = isfinite(bound) ? bound : from + side * FAR * size;
+    *flat = true;
+    for (double by = 4.0 / sqrt(h); *flat; by *= 4.0) {
+        const bool last = by >= fabs(end - from);
+        const double at = last ? end : from + side * by;
+        s->value[j] = at;
+        const perp_status status =
+            at != from ? perpi_laws_evaluate(s->laws, s->value, false) : PERP_ERROR_INPUT;
+        const double found = status == PERP_OK ? objective(s, s->value) : INFINITY;
+        if (status == PERP_OK && found < *best) {
+            *best = found;
+            memcpy(s->next, s->value, (size_t)s->n * sizeof *s->next);
+        }
+        s->value[j] = from;
+        if (status != PERP_OK && status != PERP_ERROR_INPUT) {
+            return status;
+        }
+        *flat = found < s->loss + RISE;
+        if (last) {
+            break;
+        }
+    }
+    return PERP_OK;
+}
+
+/* A contact that sticks bounds friction from below only, and noise makes a minimum at that bound: both sides of each
+ * parameter are probed. *better: a probe is, and s->value is moved there. */
+static perp_status probe(search* s, bool* better)
+{
+    double best = s->loss;
+    for (int32_t j = 0; j < s->n; ++j) {
+        s->flat_low[j] = s->flat_high[j] = false;
+        if (s->H[(size_t)j * (size_t)s->n + (size_t)j] > 0.0) {
+            perp_status status = probe_side(s, j, -1.0, &s->flat_low[j], &best);
+            if (status == PERP_OK) {
+                status = probe_side(s, j, 1.0, &s->flat_high[j], &best);
+            }
+            if (status != PERP_OK) {
+                return status;
+            }
+        }
+    }
+    *better = best < s->loss * (1.0 - 1e-9);
+    if (*better) {
+        memcpy(s->value, s->next, (size_t)s->n * sizeof *s->value);
+    }
+    return PERP_OK;
+}
+
+static perp_status search_and_probe(search* s, perpi_answer* answer)
+{
+    bool better = true;
+    perp_status status = PERP_OK;
+    for (int i = 0; status == PERP_OK && better && i <= MAX_RESTARTS; ++i) {
+        status = run_search(s, answer);
+        better = false;
+        if (status == PERP_OK && i < MAX_RESTARTS) {
+            status = probe(s, &better);
+        }
+    }
+    if (status == PERP_OK && s->n > 0) { /* the numbers at the end, which a probe has replaced */
+        status = perpi_laws_evaluate(s->laws, s->value, true);
+        s->loss = objective(s, s->value);
+        assemble(s);
+    }
+    return status;
+}
+
 /* ---- the answer ----------------------------------------------------------------------------------*/
 
 /* G: the sum over trajectories of the squares of their gradients; returns how many. */
@@ -380,6 +449,39 @@ static perp_status sandwich(search* s, perpi_answer* answer)
     return PERP_OK;
 }
 
+/* Parameters without a limit on one side: an infinite interval, and what is known of the other side. */
+static perp_status write_one_sided(search* s, perpi_answer* answer, json_t* more)
+{
+    json_t* limits = json_object();
+    for (int32_t j = 0; j < s->n; ++j) {
+        if (!answer->identifiable[j] || !(s->flat_low[j] || s->flat_high[j])) {
+            continue;
+        }
+        if (!(s->flat_low[j] && s->flat_high[j])) {
+            json_object_set_new(limits, s->e->parameter[j].info.name,
+                                json_pack("{s:f}", s->flat_high[j] ? "at_least" : "at_most",
+                                          s->flat_high[j] ? answer->low[j] : answer->high[j]));
+        }
+        double* weight = NULL;
+        const perp_status status =
+            perpi_alloc(s->run->context, (size_t)s->n, sizeof *weight, &weight);
+        if (status != PERP_OK) {
+            json_decref(limits);
+            return status;
+        }
+        weight[j] = 1.0;
+        answer->combination[answer->combination_count++].weight = weight;
+        answer->identifiable[j] = false;
+        answer->low[j] = -INFINITY;
+        answer->high[j] = INFINITY;
+        for (int32_t k = 0; k < s->n; ++k) {
+            answer->covariance[j * s->n + k] = answer->covariance[k * s->n + j] = NAN;
+        }
+    }
+    json_object_set_new(more, "limits", limits);
+    return PERP_OK;
+}
+
 static json_t* count_modes(const perpi_laws* laws)
 {
     int64_t pushing = 0, sliding = 0, sticking = 0, without = 0;
@@ -421,6 +523,7 @@ static perp_status finish(search* s, perpi_answer* answer)
         json_t* more = json_object();
         json_object_set_new(more, "laws", count_modes(s->laws));
         answer->more = more;
+        status = write_one_sided(s, answer, more);
         (void)snprintf(answer->message, sizeof answer->message, "%s after %lld iterations",
                        answer->converged ? "converged" : "ended", (long long)answer->iterations);
     }
@@ -438,6 +541,12 @@ static perp_status prepare(search* s)
     perp_status status = PERP_OK;
     for (size_t i = 0; status == PERP_OK && i < sizeof need / sizeof need[0]; ++i) {
         status = perpi_alloc(s->run->context, need[i].count + 1, sizeof(double), need[i].array);
+    }
+    if (status == PERP_OK) {
+        status = perpi_alloc(s->run->context, n + 1, sizeof(bool), &s->flat_low);
+    }
+    if (status == PERP_OK) {
+        status = perpi_alloc(s->run->context, n + 1, sizeof(bool), &s->flat_high);
     }
     for (size_t j = 0; status == PERP_OK && j < n; ++j) {
         s->value[j] = s->e->parameter[j].info.start;
@@ -470,7 +579,7 @@ perp_status perpi_estimate_laws(perpi_estimate_run* run, perpi_answer* answer)
         status = prepare(&s);
     }
     if (status == PERP_OK) {
-        status = run_search(&s, answer);
+        status = search_and_probe(&s, answer);
     }
     if (status == PERP_OK && s.degrees <= 0.0) {
         status = perpi_fail(run->context, PERP_ERROR_INPUT,
@@ -483,6 +592,8 @@ perp_status perpi_estimate_laws(perpi_estimate_run* run, perpi_answer* answer)
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(run->context, owned[i]);
     }
+    perpi_free(run->context, s.flat_low);
+    perpi_free(run->context, s.flat_high);
     perpi_laws_destroy(s.laws);
     return status;
 }

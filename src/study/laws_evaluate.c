@@ -494,6 +494,13 @@ static perp_status build_pair(perpi_laws* x, perpi_laws_pair* pair, perp_sim* si
     }
     const perpi_formulation* f = m->f;
     const int32_t n = f->problem.dof_count;
+    for (int32_t i = 0; i < f->contact_count; ++i) {
+        if (f->constraint[i].rows > 3) {
+            return perpi_fail(x->context, PERP_ERROR_UNSUPPORTED,
+                              "the method laws does not take friction with torsion "
+                              "(/friction/cone ellipsoid); use shooting");
+        }
+    }
     for (int32_t i = f->contact_count; i < f->problem.constraint_count; ++i) {
         if (f->constraint[i].kind != PERP_CONSTRAINT_EQUALITY) {
             return perpi_fail(x->context, PERP_ERROR_UNSUPPORTED,

@@ -301,6 +301,28 @@ TEST(metres_and_millimetres_give_the_same_coefficients_and_the_fitted_study_pred
     CHECK_NEAR(found[1][1], found[0][1], 1e-6);
 }
 
+/* Every impact sticks: noise makes a minimum at the largest ratio of impulses, but any larger mu explains them as well. */
+TEST(friction_that_only_has_a_lower_limit_is_not_a_confident_number)
+{
+    static const double start[] = {0.05, 1.0};
+    for (int i = 0; i < 2; ++i) {
+        char keys[800];
+        make_impacts(60, 2.0, 0.5, 4.0e-4, 0.03);
+        snprintf(keys, sizeof keys,
+                 IMPACTS "\"unknown\": {\"mu\": {\"start\": %g, \"bounds\": [0, 5]}, \"rebound\": "
+                         "{\"start\": 0.6}}",
+                 start[i]);
+        perp_study* s = make(ELLIPSE, keys);
+        REQUIRE(s != NULL);
+        perp_estimate* x = run(s);
+        REQUIRE(x != NULL);
+        CHECK(!perp_estimate_value(x, 0).identifiable && isinf(perp_estimate_value(x, 0).high));
+        CHECK_NEAR(perp_estimate_value(x, 1).value, 0.5, 4.0 * perp_estimate_value(x, 1).deviation);
+        perp_estimate_destroy(x);
+        clean_up(s);
+    }
+}
+
 /* ---- motions with times -------------------------------------------------------------------------*/
 
 static const char BOX[] =
@@ -314,31 +336,42 @@ static const char BOX[] =
     "[0, 0.3], \"velocity\": [1.5, 0], \"angular_velocity\": 3,"
     "   \"shapes\": [{\"type\": \"box\", \"size\": [0.1, 0.1]}]}]}";
 
-/* A box is thrown a few times, sampled at 200 Hz; its velocities are observed or differences. */
-static void make_throws(void)
+/* The body of a scene is thrown a few times and sampled at 200 Hz: position, orientation, velocities. */
+static void make_throws(const char* json, bool flat)
 {
     perp_context* own = NULL;
     uint64_t state = 3;
     FILE* f = open_memstream(&text, &length);
-    fputs("toss,x,y,a,vx,vy,w\n", f);
+    fputs(flat ? "toss,x,y,a,vx,vy,w\n" : "toss,x,y,z,q0,q1,q2,q3\n", f);
     REQUIRE_OK(perp_context_create(NULL, &own));
-    for (int toss = 0; toss < 8; ++toss) {
+    for (int toss = 0; toss < (flat ? 6 : 4); ++toss) {
         perp_scene* scene = NULL;
         perp_sim* sim = NULL;
-        REQUIRE_OK(perp_scene_parse(own, BOX, strlen(BOX), "box", NULL, 0, &scene));
+        REQUIRE_OK(perp_scene_parse(own, json, strlen(json), "thrown", NULL, 0, &scene));
         perp_sim_def def = perp_sim_def_from_scene(scene);
         REQUIRE_OK(perp_sim_create(own, perp_scene_model(scene), &def, &sim));
         perp_body_state b = perp_sim_body(sim, 1);
-        b.angle = 3.0 * draw(&state);
+        b.angle = flat ? 3.0 * draw(&state) : 0.0;
         b.velocity[0] = 1.5 + 0.5 * draw(&state);
-        b.angular_velocity[2] = 6.0 * draw(&state);
+        for (int i = flat ? 2 : 0; i < 3; ++i) {
+            b.angular_velocity[i] = 6.0 * draw(&state);
+        }
         REQUIRE_OK(perp_sim_set_body(sim, 1, &b));
-        for (int step = 0; step < 1200; ++step) {
+        for (int step = 0; step < 900; ++step) {
             if (step % 10 == 0) {
                 b = perp_sim_body(sim, 1);
-                fprintf(f, "%d,%.17g,%.17g,%.17g,%.17g,%.17g,%.17g\n", toss, b.position[0],
-                        b.position[1], b.angle, b.velocity[0], b.velocity[1],
-                        b.angular_velocity[2]);
+                const double row[7] = {b.position[0],
+                                       b.position[1],
+                                       flat ? b.angle : b.position[2],
+                                       flat ? b.velocity[0] : b.orientation[0],
+                                       flat ? b.velocity[1] : b.orientation[1],
+                                       flat ? b.angular_velocity[2] : b.orientation[2],
+                                       b.orientation[3]};
+                fprintf(f, "%d", toss);
+                for (int i = 0; i < (flat ? 6 : 7); ++i) {
+                    fprintf(f, ",%.17g", row[i]);
+                }
+                fputs("\n", f);
             }
             REQUIRE_OK(perp_sim_step(sim));
         }
@@ -371,7 +404,7 @@ TEST(friction_restitution_and_the_floor_of_throws_are_found_without_a_simulation
     } variant[] = {{THROWS RATES WANTED, {0.01, 0.01, 0.0001}},
                    {THROWS WANTED, {0.02, 0.05, 0.0002}}};
     for (size_t i = 0; i < 2; ++i) {
-        make_throws();
+        make_throws(BOX, true);
         perp_study* s = make(BOX, variant[i].keys);
         REQUIRE(s != NULL);
         perp_estimate* x = run(s);
@@ -382,6 +415,35 @@ TEST(friction_restitution_and_the_floor_of_throws_are_found_without_a_simulation
         perp_estimate_destroy(x);
         clean_up(s);
     }
+}
+
+/* In space, from poses alone. */
+TEST(a_cube_in_space_gives_friction_restitution_and_the_floor)
+{
+    static const char CUBE[] =
+        "{\"gravity\": [0, 0, -9.81], \"step\": 0.0005, \"duration\": 1,"
+        " \"parameters\": {\"mu\": 0.3, \"rebound\": 0.4, \"height\": 0.0},"
+        " \"friction\": {\"pairs\": [{\"a\": \"part\", \"b\": \"ground\", \"mu\": \"mu\", "
+        "\"restitution\": \"rebound\"}]},"
+        " \"bodies\": [{\"name\": \"ground\", \"type\": \"static\", \"shapes\": [{\"type\": "
+        "\"plane\", \"normal\": [0, 0, 1], \"offset\": \"height\"}]},"
+        "  {\"name\": \"part\", \"type\": \"dynamic\", \"mass\": 0.4, \"inertia\": [6e-4, 7e-4, "
+        "8e-4], \"position\": [0, 0, 0.3],"
+        "   \"shapes\": [{\"type\": \"box\", \"size\": [0.1, 0.1, 0.1]}]}]}";
+    make_throws(CUBE, false);
+    perp_study* s = make(CUBE, "\"rate\": 200, \"trajectory\": \"toss\", \"loss\": \"cauchy\", "
+                               "\"observe\": {\"p\": {\"position\": "
+                               "\"part\", \"columns\": [\"x\", \"y\", \"z\"]}, \"q\": "
+                               "{\"orientation\": \"part\", \"columns\": "
+                               "[\"q0\", \"q1\", \"q2\", \"q3\"]}" WANTED);
+    REQUIRE(s != NULL);
+    perp_estimate* x = run(s);
+    REQUIRE(x != NULL);
+    CHECK_NEAR(perp_estimate_value(x, 0).value, 0.3, 0.02);
+    CHECK_NEAR(perp_estimate_value(x, 1).value, 0.4, 0.05);
+    CHECK_NEAR(perp_estimate_value(x, 2).value, 0.0, 0.0003);
+    perp_estimate_destroy(x);
+    clean_up(s);
 }
 
 /* ---- refusals -----------------------------------------------------------------------------------*/
