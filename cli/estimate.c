@@ -53,10 +53,18 @@ static void print_errors(const char* what, const json_t* errors)
     if (!isnan(number_at(errors, "rotation_degrees"))) {
         printf(", rotation %.4g degrees", number_at(errors, "rotation_degrees"));
     }
+    const json_t* energy = json_object_get(errors, "kinetic_energy_error");
+    if (energy != NULL) {
+        printf(", error in the norm of the kinetic energy %.4g %% (rms), %.4g %% (mean)",
+               100.0 * number_at(energy, "rms"), 100.0 * number_at(energy, "mean"));
+    }
     printf("\n");
     json_t* channels = json_object_get(errors, "channels");
     for (void* i = json_object_iter(channels); i != NULL; i = json_object_iter_next(channels, i)) {
         const json_t* c = json_object_iter_value(i);
+        if (integer_at(c, "values") == 0) { /* the poses of impacts are given */
+            continue;
+        }
         printf("                 ");
         cli_put_name(json_object_iter_key(i), 16);
         printf(" rms %.5g (%.3g times the noise), %lld values\n", number_at(c, "rms"),
@@ -116,10 +124,10 @@ static void print_report(const perp_estimate* estimate, const json_t* root, cons
 {
     printf("%s", cli_bold());
     cli_put_name(text_at(root, "study"), 0);
-    printf("%s: %s after %lld iterations, %lld trajectories simulated, derivatives by %s\n",
-           cli_plain(),
+    printf("%s: %s after %lld iterations, %lld %s, derivatives by %s\n", cli_plain(),
            strcmp(text_at(root, "status"), "converged") == 0 ? "converged" : "not converged",
            integer_at(root, "iterations"), integer_at(root, "evaluations"),
+           json_object_get(root, "laws") != NULL ? "pairs of states" : "trajectories simulated",
            text_at(root, "derivatives"));
     printf("  method         %s\n", text_at(root, "method"));
     if (text_at(root, "message")[0] != '\0') {

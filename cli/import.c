@@ -190,11 +190,14 @@ static const cli_option options[] = {
 
 const cli_verb cli_verb_import = {
     .name = "import",
-    .usage = "ROBOT.urdf [-o SCENE] [options]",
-    .summary = "turn a robot (URDF) into a scene",
-    .text =
-        "Links become bodies, at joint coordinates 0; the root link is part of the world unless\n"
-        "--floating. Meshes are written into the scene. See docs/urdf.md for what is read.",
+    .usage = "ROBOT [-o SCENE] [options]",
+    .summary = "turn a robot (URDF, MJCF) into a scene",
+    .text = "URDF: links become bodies, at joint coordinates 0; the root link is part of the world "
+            "unless\n"
+            "--floating. MJCF (a file whose root is <mujoco>): bodies at the keyframe home, or at "
+            "the pose of\n"
+            "the file. Meshes are written into the scene. See docs/urdf.md and docs/mjcf.md for "
+            "what is read.",
     .words_min = 1,
     .words_max = 1,
     .option = options,

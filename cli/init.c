@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "init.h"
 #include "page.h"
 
 /* The text is split where a compiler may stop reading a literal (4095 letters in C17). */
@@ -257,7 +258,7 @@ static void print_next(const char* path)
     free(recording);
 }
 
-static int create_file(const cli_args* args, const char* path, const char* const* text)
+int init_create_file(const cli_args* args, const char* path, const char* const* text)
 {
     /* O_EXCL: an existing file stays, also one created concurrently. */
     const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -281,7 +282,7 @@ static int create_file(const cli_args* args, const char* path, const char* const
 
 static int write_file(const cli_args* args, const char* path, const char* const* text)
 {
-    const int exit_status = create_file(args, path, text);
+    const int exit_status = init_create_file(args, path, text);
     if (exit_status != CLI_DONE) {
         return exit_status;
     }
@@ -313,9 +314,9 @@ static int write_study(const cli_args* args, const char* path, bool design)
     (void)snprintf(head, sizeof head, "%.*s%s%s", (int)(at - (design ? design_head : study_head)),
                    design ? design_head : study_head, name, at + 2);
     const char* const text[] = {head, design ? design_rest : study_rest, NULL};
-    int exit_status = create_file(args, scene, design ? design_scene : study_scene);
+    int exit_status = init_create_file(args, scene, design ? design_scene : study_scene);
     if (exit_status == CLI_DONE) {
-        exit_status = create_file(args, path, text);
+        exit_status = init_create_file(args, path, text);
         if (exit_status != CLI_DONE) {
             (void)unlink(scene); /* both, or none */
         }
@@ -344,7 +345,9 @@ static int write_study(const cli_args* args, const char* path, bool design)
 static int verb_init(const cli_args* args)
 {
     const bool design = cli_flag(args, "--design"), study = design || cli_flag(args, "--study");
+    const bool estimate = cli_flag(args, "--estimate");
     const char* path = args->word_count > 0 ? args->word[0]
+                       : estimate           ? "estimate.json"
                        : design             ? "design.json"
                        : study              ? "study.json"
                                             : "scene.json";
@@ -356,8 +359,17 @@ static int verb_init(const cli_args* args)
     if (path[0] == '\0') {
         return cli_fail(args->json, CLI_BAD_INPUT, "init: the name is empty: give a file name");
     }
-    if (design && cli_flag(args, "--study")) {
-        return cli_fail(args->json, CLI_BAD_INPUT, "init: --study or --design, not both");
+    if (estimate + design + cli_flag(args, "--study") > 1) {
+        return cli_fail(args->json, CLI_BAD_INPUT,
+                        "init: one of --study, --design and --estimate, not both or all");
+    }
+    if (estimate && (dimension != NULL || strcmp(path, "-") == 0)) {
+        return cli_fail(args->json, CLI_BAD_INPUT,
+                        "init: --estimate writes three files: give a file name, and no "
+                        "--dimension");
+    }
+    if (estimate) {
+        return init_write_estimate(args, path);
     }
     if (study && (dimension != NULL || strcmp(path, "-") == 0)) {
         return cli_fail(args->json, CLI_BAD_INPUT,
@@ -383,15 +395,17 @@ static const cli_option options[] = {
     {"--dimension", "2|3", "a planar or a spatial scene (3)", NULL},
     {"--study", NULL, "a first study (perp sweep) and its scene instead", NULL},
     {"--design", NULL, "a first design (perp design) and its scene instead", NULL},
+    {"--estimate", NULL, "a first estimate (perp estimate), its scene and its data instead", NULL},
     {"--json", NULL, "print one JSON object", NULL},
     {0},
 };
 
 const cli_verb cli_verb_init = {
     .name = "init",
-    .usage = "[FILE] [--dimension 2|3] [--study|--design]",
+    .usage = "[FILE] [--dimension 2|3] [--study|--design|--estimate]",
     .summary = "write a first scene, with comments, that runs as it is",
-    .text = "FILE is scene.json (of a study study.json, of a design design.json) if not given, and "
+    .text = "FILE is scene.json (of a study study.json, of a design design.json, of an estimate "
+            "estimate.json) if not given, and "
             "- for standard output. A "
             "file that is there "
             "already is left\nalone.",

@@ -175,12 +175,20 @@ void newton_impulse(const contact_frame* f, double mu, double e, double p[2])
     p[1] = side * mu * p[0];
 }
 
-double impact_error(const impact* i, const contact_frame* f, const double p[2])
+void routh_impulse(const contact_frame* f, double mu, double e, double p[2])
 {
-    const double x = i->after[0] - i->before[0] - p[1];
-    const double y = i->after[1] - i->before[1] - p[0];
-    const double w = i->after[2] - i->before[2] - (f->r[0] * p[0] - f->r[1] * p[1]) / f->k;
-    return sqrt(x * x + y * y + f->k * w * w) / f->speed;
+    const double side = f->u[1] > 0.0 ? -1.0 : 1.0;         /* friction against the first slip */
+    const double first = side * mu, stick = -f->nt / f->tt; /* p_t over p_n */
+    const double then = fabs(stick) <= mu ? stick : stick > 0.0 ? mu : -mu;
+    const double rate = f->nt + f->tt * first; /* of the slip */
+    const double turn = side * rate > 0.0 ? -f->u[1] / rate : INFINITY;
+    double compression = -f->u[0] / (f->nn + f->nt * first);
+    if (compression > turn) {
+        const double left = f->u[0] + (f->nn + f->nt * first) * turn;
+        compression = turn - left / (f->nn + f->nt * then);
+    }
+    p[0] = (1.0 + e) * compression;
+    p[1] = p[0] <= turn ? first * p[0] : first * turn + then * (p[0] - turn);
 }
 
 /* d' W d. */

@@ -52,8 +52,9 @@ contact_frame frame_of(const impact* i, double k);
 
 /* Newton's law with Coulomb's friction. */
 void newton_impulse(const contact_frame* f, double mu, double e, double p[2]);
-/* The norm of the kinetic energy of v after - (v before + p), relative to that of v before. */
-double impact_error(const impact* i, const contact_frame* f, const double p[2]);
+/* Routh's construction, as of Wang and Mason: Coulomb's law at every moment of the impact, so that friction turns with the slip;
+ * Poisson's restitution. Not a law of perp, whose friction is that of the slip after the impact. */
+void routh_impulse(const contact_frame* f, double mu, double e, double p[2]);
 /* The nearest of all impulses that push and do not increase the energy: the ideal rigid-body bound. */
 void best_impulse(const contact_frame* f, double p[2]);
 /* The nearest impulse that some mu >= 0 and e in [low, high] give. part: how far it is from none (0) to sticking (1), before it

@@ -1,28 +1,15 @@
-"""The coefficient of friction from a measured slide, by golden section over rollouts.
-
-(perp.estimate is not built yet; with one unknown a search over perp.rollout does it.)
-"""
-import csv
+"""The coefficient of friction and the start speed of a box from a measured slide."""
 import os
 import perp
 
-with open(os.path.join(os.path.dirname(__file__), "slide.csv"), newline="") as file:
-    data = [(float(row["t"]), float(row["x"])) for row in csv.DictReader(file)]
-box = {"dimension": 2, "gravity": [0, -9.81], "step": 0.005, "duration": data[-1][0],
-       "parameters": {"mu": 0.3}, "friction": {"default": "mu"},
+box = {"dimension": 2, "gravity": [0, -9.81], "step": 0.005, "duration": 1,
+       "parameters": {"mu": 0.3, "speed": 1.5}, "friction": {"default": "mu"},
        "bodies": [{"name": "ground", "type": "static", "shapes": [{"type": "halfplane", "normal": [0, 1]}]},
-                  {"name": "box", "mass": 1, "position": [0, 0.1], "velocity": [1.5, 0],
+                  {"name": "box", "mass": 1, "position": [0, 0.1], "velocity": ["speed", 0],
                    "shapes": [{"type": "box", "size": [0.3, 0.2]}]}]}
-
-
-def misfit(*mus):
-    runs = perp.rollout(box, {"mu": mus}, observe=["box.position.x"])
-    return [sum((run[round(t / 0.005)][0] - x) ** 2 for t, x in data) for run in (r.tolist() for r in runs.observed)]
-
-
-low, high, ratio = 0.05, 1.0, 0.6180339887498949
-while high - low > 1e-5:
-    a, b = high - ratio * (high - low), low + ratio * (high - low)
-    fa, fb = misfit(a, b)
-    low, high = (low, b) if fa < fb else (a, high)
-print(f"mu = {(low + high) / 2:.4f} (the data were made with 0.237 and noise of 1 mm)")
+fit = perp.estimate({"scene": box, "data": os.path.join(os.path.dirname(__file__), "slide.csv"), "time": "t",
+                     "observe": {"x": "box.position.x"}, "noise": {"x": 0.001},
+                     "unknown": {"mu": {"start": 0.3, "bounds": [0, 1]}, "speed": {"start": 1, "bounds": [0, 5]}}})
+for name, (low, high) in fit.intervals.items():
+    print(f"{name} = {fit.values[name]:.4f}, 95 % interval [{low:.4f}, {high:.4f}]")
+print("the data were made with mu = 0.237, a speed of 1.5 m/s and noise of 1 mm")

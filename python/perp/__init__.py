@@ -22,12 +22,12 @@ from ._rollout import Rollout, rollout
 from ._scene import Scene, load
 from ._sim import Body, Certificate, ContactForce, Distance, Energy, Joint, RayHit, Sim
 from ._solve import LCP, MLCP, Friction, Solution, methods, solve
-from ._study import Design, Gradient, Results, design, estimate, gradient, sweep
+from ._study import Design, Estimate, Gradient, Results, design, estimate, gradient, sweep
 
 __version__: str = _core.version
 
 __all__ = [
-    "Body", "CancelledError", "Certificate", "ContactForce", "Design", "Distance", "Energy", "Error",
+    "Body", "CancelledError", "Certificate", "ContactForce", "Design", "Distance", "Energy", "Error", "Estimate",
     "FileError", "Friction", "Gradient", "InputError", "Joint", "LCP", "MLCP", "NumericError", "RayHit",
     "Recording", "Results", "Rollout", "Scene", "Sim", "Solution", "SolveError",
     "UnsupportedError", "design", "estimate", "gradient", "load", "methods", "open_recording",

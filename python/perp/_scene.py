@@ -222,7 +222,7 @@ def load(source: Union[PathLike, Mapping[str, Any], Scene], *,
 
 def _make_absolute(tree: Any, folder: str) -> None:
     """Names of files in a scene, so that they are found from another folder too."""
-    items = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
+    items: Any = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
     for key, value in items:
         if key in ("file", "table") and isinstance(value, str):
             tree[key] = os.path.join(folder, value)

@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Opt
 
 from . import _arrays, _core
 from ._arrays import plain
-from ._scene import PathLike, Scene, with_settings
+from ._scene import PathLike, Scene, load, with_settings
 
 _WORKER = "import sys; sys.path[:] = sys.argv[4:]; import perp._study as s; s._serve(*sys.argv[1:4])"
 
@@ -123,11 +123,41 @@ def sweep(study: Union[PathLike, Mapping[str, Any]], out: PathLike, *, jobs: int
     return results
 
 
-_DESIGN = """import sys; sys.path[:] = sys.argv[6:]; import perp._study as s; s._search(*sys.argv[1:6])"""
+def _in_child(what: str, program: str, arguments: Sequence[str],
+              progress: Optional[Callable[..., Any]]) -> Dict[str, Any]:
+    """Runs a program that prints lines of JSON: lists for `progress`, then its answer."""
+    import subprocess
+
+    from . import _errors
+    child = subprocess.Popen([sys.executable, "-c", program, *arguments, *sys.path], stdout=subprocess.PIPE, text=True)
+    answer: Any = None
+    try:
+        assert child.stdout is not None
+        for line in child.stdout:
+            answer = json.loads(line)
+            if isinstance(answer, list) and progress is not None:
+                progress(*answer)
+    except BaseException:
+        child.terminate()
+        child.wait()
+        raise
+    finally:
+        if child.stdout is not None:
+            child.stdout.close()
+    status = child.wait()
+    if not isinstance(answer, dict):
+        raise _errors.Error(f"the process of the {what} ended with status {status}")
+    if "error" in answer:
+        kind, text, file = answer["error"]
+        error = _errors._make_error(0, text, file)
+        chosen = getattr(_errors, kind)(text)
+        chosen.file, chosen.pointer, chosen.message = file, error.pointer, error.message
+        raise chosen
+    return answer
 
 
-def _search(path: str, origin: str, out: str, jobs: str, resume: str) -> None:
-    """The program of a design: it has one thread, so that it may fork workers. Lines of JSON go to the parent."""
+def _answer(function: Callable[..., Any], path: str, *arguments: Any) -> None:
+    """The program of a child: it has one thread, so that it may fork workers. Lines of JSON go to the parent."""
     from ._errors import Error
 
     def show(*values: float) -> None:
@@ -136,9 +166,16 @@ def _search(path: str, origin: str, out: str, jobs: str, resume: str) -> None:
     with open(path, encoding="utf-8") as file:
         text = file.read()
     try:
-        print(json.dumps(_core.design(text, origin, out, int(jobs), resume == "True", show)), flush=True)
+        print(json.dumps(function(text, *arguments, show)), flush=True)
     except Error as error:
         print(json.dumps({"error": [type(error).__name__, str(error), error.file]}), flush=True)
+
+
+_DESIGN = """import sys; sys.path[:] = sys.argv[6:]; import perp._study as s; s._search(*sys.argv[1:6])"""
+
+
+def _search(path: str, origin: str, out: str, jobs: str, resume: str) -> None:
+    _answer(_core.design, path, origin, out, int(jobs), resume == "True")
 
 
 class Design(Results):
@@ -178,46 +215,126 @@ def design(study: Union[PathLike, Mapping[str, Any]], out: PathLike, *, jobs: in
     study: as for `sweep`, with `unknown` and `minimise` (docs/studies.md). progress: called with (evaluations,
     at most, best value so far). The search runs in a process of its own.
     """
-    import subprocess
     import tempfile
-
-    from . import _errors
     with tempfile.TemporaryDirectory(prefix="perp-") as folder:
         path, origin = _write_study(study, folder)
-        child = subprocess.Popen([sys.executable, "-c", _DESIGN, path, origin, os.path.abspath(out), str(jobs),
-                                  str(resume), *sys.path], stdout=subprocess.PIPE, text=True)
-        answer: Any = None
-        try:
-            assert child.stdout is not None
-            for line in child.stdout:
-                answer = json.loads(line)
-                if isinstance(answer, list) and progress is not None:
-                    progress(*answer)
-        except BaseException:
-            child.terminate()
-            child.wait()
-            raise
-        finally:
-            if child.stdout is not None:
-                child.stdout.close()
-        status = child.wait()
-    if not isinstance(answer, dict):
-        raise _errors.Error(f"the process of the design ended with status {status}")
-    if "error" in answer:
-        kind, text, file = answer["error"]
-        error = _errors._make_error(0, text, file)
-        chosen = getattr(_errors, kind)(text)
-        chosen.file, chosen.pointer, chosen.message = file, error.pointer, error.message
-        raise chosen
+        answer = _in_child("design", _DESIGN, [path, origin, os.path.abspath(out), str(jobs), str(resume)], progress)
     result = Design(out)
     result.report = answer
     return result
 
 
-def estimate(*args: Any, **settings: Any) -> Any:
-    """Find parameters from measured motion. Not part of this version."""
-    raise NotImplementedError("perp.estimate is not part of this version (docs/status.md); "
-                              "python/examples/estimate_friction.py does it with perp.rollout")
+_ESTIMATE = """import sys; sys.path[:] = sys.argv[7:]; import perp._study as s; s._fit(*sys.argv[1:7])"""
+
+
+def _fit(path: str, origin: str, jobs: str, action: str, data: str, folder: str) -> None:
+    def fit(text: str, *arguments: Any) -> Dict[str, Any]:
+        report, curves = _core.estimate(text, *arguments)
+        return {"report": json.loads(report), "curves": None if curves is None else json.loads(curves)}
+
+    _answer(fit, path, origin, int(jobs), action, data, folder)
+
+
+def _field(value: Any) -> Any:
+    """A field of a CSV file, whose number is read back with the same bits; empty: a gap."""
+    if value is None or value != value:
+        return ""
+    return value.__index__() if hasattr(value, "__index__") else value if isinstance(value, str) else float(value)
+
+
+def _write_table(data: Any, path: str) -> None:
+    """Columns by name as a CSV file."""
+    import csv
+    columns = {str(name): list(data[name]) for name in data}
+    if len({len(values) for values in columns.values()}) > 1:
+        raise ValueError("data: columns of different lengths: "
+                         + ", ".join(f"{name} {len(values)}" for name, values in columns.items()))
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows([_field(value) for value in row] for row in zip(*columns.values()))
+
+
+def _is_table(data: Any) -> bool:
+    return hasattr(data, "keys") and not isinstance(data, (str, bytes, os.PathLike))
+
+
+class Estimate:
+    """What an estimate found: `values`, `intervals` (of 95 %; infinite where the data cannot tell), `report`, as
+    `perp estimate --json` prints it, and `curves`, data and fit over time."""
+
+    def __init__(self, answer: Dict[str, Any], study: str, scene: str) -> None:
+        self.report: Dict[str, Any] = answer["report"]
+        self.curves: Any = answer["curves"]
+        self._study, self._scene = study, scene
+
+    @property
+    def values(self) -> Dict[str, float]:
+        """The estimated parameters."""
+        return {name: item["value"] for name, item in self.report["estimates"].items()}
+
+    @property
+    def intervals(self) -> Dict[str, Tuple[float, float]]:
+        """Intervals of 95 %."""
+        def end(value: Optional[float], sign: float) -> float:
+            return sign * float("inf") if value is None else float(value)
+
+        return {name: (end(item["interval"][0], -1.0), end(item["interval"][1], 1.0))
+                for name, item in self.report["estimates"].items()}
+
+    @property
+    def scene(self) -> Scene:
+        """The scene with the estimated parameters."""
+        return load(json.loads(self._scene))
+
+    def save(self, path: PathLike) -> None:
+        """Write the fitted study, with its scene inside: `perp estimate FITTED --predict DATA.csv` takes it."""
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self._study)
+
+    def predict(self, data: Any, *, jobs: int = 0) -> Dict[str, Any]:
+        """Errors of predictions of new data, from their first rows; and the curves, as "curves".
+
+        data: a CSV file with the columns of the study's data, or columns by name (a dict, a DataFrame)."""
+        return _predict(self._study, data, jobs)
+
+    def __repr__(self) -> str:
+        found = ", ".join(f"{name} = {value:.6g}" for name, value in self.values.items())
+        return f"<perp.Estimate: {found}>"
+
+
+def _predict(text: str, data: Any, jobs: int) -> Dict[str, Any]:
+    import tempfile
+    with tempfile.TemporaryDirectory(prefix="perp-") as folder:
+        path = _write(folder, "fitted.json", text)
+        table = os.path.join(folder, "data.csv")
+        if _is_table(data):
+            _write_table(data, table)
+        else:
+            table = os.path.abspath(data)
+        answer = _in_child("prediction", _ESTIMATE, [path, path, str(jobs), "predict", table, folder], None)
+    return {**answer["report"], "curves": answer["curves"]}
+
+
+def estimate(study: Union[PathLike, Mapping[str, Any]], *, jobs: int = 0,
+             progress: Optional[Callable[[int, float], Any]] = None) -> Estimate:
+    """Find parameters and start states from measured motion: what `perp estimate` does.
+
+    study: as for `sweep`, with `data`, `observe` and `unknown` (docs/studies.md). In a dict "data" may also be
+    columns by name (a dict of lists or arrays, a DataFrame), in which None and NaN are gaps. progress: called with
+    (iteration, objective). The fit runs in a process of its own.
+    """
+    import tempfile
+    with tempfile.TemporaryDirectory(prefix="perp-") as folder:
+        if isinstance(study, Mapping) and _is_table(study.get("data")):
+            _write_table(study["data"], os.path.join(folder, "data.csv"))
+            study = {**study, "data": os.path.join(folder, "data.csv")}
+        path, origin = _write_study(study, folder)
+        answer = _in_child("estimate", _ESTIMATE, [path, origin, str(jobs), "run", "", folder], progress)
+        with open(os.path.join(folder, "fitted.json"), encoding="utf-8") as file:
+            fitted = file.read()
+        with open(os.path.join(folder, "fitted-scene.json"), encoding="utf-8") as file:
+            return Estimate(answer, fitted, file.read())
 
 
 class Gradient(NamedTuple):

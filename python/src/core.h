@@ -140,6 +140,7 @@ PyObject* core_solve_file(PyObject* module, PyObject* args);
 PyObject* core_rollout(PyObject* module, PyObject* args);
 PyObject* core_sweep(PyObject* module, PyObject* args);
 PyObject* core_design(PyObject* module, PyObject* args);
+PyObject* core_estimate(PyObject* module, PyObject* args);
 PyObject* core_gradient(PyObject* module, PyObject* args);
 PyObject* core_serve(PyObject* module, PyObject* args);
 PyObject* core_methods(PyObject* module, PyObject* unused);

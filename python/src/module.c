@@ -41,6 +41,7 @@ static PyMethodDef functions[] = {
     {"rollout", core_rollout, METH_VARARGS, "Many runs of a scene on threads."},
     {"sweep", core_sweep, METH_VARARGS, "The runs of a study in processes."},
     {"design", core_design, METH_VARARGS, "Search for the best values of unknowns."},
+    {"estimate", core_estimate, METH_VARARGS, "Parameters from measured motion."},
     {"gradient", core_gradient, METH_VARARGS, "Derivatives of a measure."},
     {"serve", core_serve, METH_VARARGS, "The loop of a worker process."},
     {NULL, NULL, 0, NULL},

@@ -43,6 +43,7 @@ typedef struct pair_record {
     double reach, patch, turn, turn_most;
     int32_t owner, spins;
     vec3 spin[PERPI_SPINS];
+    bool relative;      /* reach is less than the margins */
     bool sided, always; /* the side of the pair is known; side_always */
     vec3 side;
     size_t first, count; /* candidates */
@@ -55,6 +56,9 @@ enum {
     PAIR_GRAIN = 100, /* pairs for a thread to gain */
     MANY_FACES = 100, /* of a polyhedron: its search has memory */
 };
+
+/* Room for what contacts change of the expected motion: of it, and of the margins. */
+static const double MORE_TRAVEL = 1.1, PART_OF_MARGIN = 0.2;
 
 struct perpi_collider {
     perp_context* context;
@@ -75,6 +79,7 @@ struct perpi_collider {
     const perpi_turn* turn; /* per body, or NULL */
     int32_t spins;
     const double* turn_most;          /* per body, or NULL */
+    const perpi_body_motion* motion;  /* likewise */
     const perpi_candidate_side* side; /* of pairs, or NULL */
     size_t side_count;
     bool side_always;
@@ -229,6 +234,11 @@ void perpi_collider_set_turn(perpi_collider* collider, const perpi_turn* turn, i
 void perpi_collider_set_turn_most(perpi_collider* collider, const double* most)
 {
     collider->turn_most = most;
+}
+
+void perpi_collider_set_motion(perpi_collider* collider, const perpi_body_motion* motion)
+{
+    collider->motion = motion;
 }
 
 void perpi_collider_set_sides(perpi_collider* collider, const perpi_candidate_side* side,
@@ -513,20 +523,76 @@ static double turn_most_of(const perpi_collider* c, const perpi_broad_pair* pair
                : c->turn_most[pair->body_a] + c->turn_most[pair->body_b];
 }
 
+/* The most that points of body `to` move against the frame of `from`: rotation by w moves a point at d by w x d up
+ * to |w|^2 |d| / 2. */
+static double travel_against(const perpi_body_motion* from, const perpi_body_motion* to, vec3 d)
+{
+    const vec3 shift = v3_sub(v3_sub(to->shift, from->shift), v3_cross(from->turn, d));
+    return v3_norm(shift) + 0.5 * v3_dot(from->turn, from->turn) * v3_norm(d) +
+           v3_norm(v3_sub(to->turn, from->turn)) * to->reach;
+}
+
+/* The same for the two bodies of a pair, the smaller bound; d: from a to b. Two points at a distance g move by up
+ * to |w| g more than two at one place; INFINITY where that is much. */
+static double relative_travel(const perpi_body_motion* a, const perpi_body_motion* b, vec3 d)
+{
+    const double of_b = travel_against(a, b, d), of_a = travel_against(b, a, v3_neg(d));
+    const double turn = v3_norm(of_b < of_a ? a->turn : b->turn);
+    return turn < 0.5 ? (of_b < of_a ? of_b : of_a) / (1.0 - turn) : INFINITY;
+}
+
+static bool has_many_faces(const perpi_collider* c, const perpi_broad_pair* pair)
+{
+    const perpi_polyhedron* a = c->model->shape[pair->shape_a].polyhedron;
+    const perpi_polyhedron* b = c->model->shape[pair->shape_b].polyhedron;
+    return a != NULL && b != NULL && a->face_count > MANY_FACES && b->face_count > MANY_FACES;
+}
+
+static double pair_travel(const perpi_broad_pair* pair, const perpi_pose* pose,
+                          const perpi_body_motion* motion)
+{
+    return relative_travel(&motion[pair->body_a], &motion[pair->body_b],
+                           v3_sub(pose[pair->body_b].x, pose[pair->body_a].x));
+}
+
+/* Within which distance features of a pair are searched. */
+static double reach_of(const perpi_collider* c, const perpi_broad_pair* pair,
+                       const perpi_pose* pose, const double* margin)
+{
+    const double sum = margin[pair->body_a] + margin[pair->body_b];
+    if (c->motion == NULL || !has_many_faces(c, pair)) {
+        return sum;
+    }
+    const double reach = MORE_TRAVEL * pair_travel(pair, pose, c->motion) + PART_OF_MARGIN * sum;
+    return reach < sum ? reach : sum;
+}
+
+bool perpi_collider_moved_further(const perpi_collider* c, const perpi_body_motion* motion)
+{
+    for (size_t i = 0; i < c->last_count; ++i) {
+        const pair_record* r = &c->last[i];
+        if (r->relative && !(pair_travel(&r->pair, c->last_pose, motion) <= r->reach)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* What the candidates of the pair depend on; also the rotations in the list. */
 static void describe_pair(const perpi_collider* c, const perpi_broad_pair* pair,
-                          const double* margin, bool flipped, perpi_candidate_list* list,
-                          pair_record* r)
+                          const perpi_pose* pose, const double* margin, bool flipped,
+                          perpi_candidate_list* list, pair_record* r)
 {
     *r = (pair_record){.pair = *pair,
                        .rule = rule_of(c, pair),
-                       .reach = margin[pair->body_a] + margin[pair->body_b],
+                       .reach = reach_of(c, pair, pose, margin),
                        .patch = patch_of(c, pair),
                        .turn = INFINITY,
                        .turn_most = turn_most_of(c, pair),
                        .always = c->side_always,
                        .still = r->still};
     r->owner = c->model->body[pair->body_a].layer.patch == r->patch ? pair->body_a : pair->body_b;
+    r->relative = r->reach < margin[pair->body_a] + margin[pair->body_b];
     list->spins = 0;
     if (c->turn != NULL) {
         const perpi_turn *a = &c->turn[pair->body_a], *b = &c->turn[pair->body_b];
@@ -670,6 +736,7 @@ static perp_status copy_candidates(const perpi_collider* c, const pair_record* l
 
 typedef struct narrow_job {
     perpi_collider* c;
+    const perpi_pose* pose; /* of each body */
     const double* margin;
 } narrow_job;
 
@@ -689,7 +756,7 @@ static perp_status narrow_lane(perpi_lane* lane, void* data)
         pair_record* r = &c->record[i];
         const routine known = routine_of(c, pair, rule_of(c, pair));
         lane->at = (int64_t)i;
-        describe_pair(c, pair, job->margin, known.flipped, list, r);
+        describe_pair(c, pair, job->pose, job->margin, known.flipped, list, r);
         r->first = list->count;
         list->deepest = 0.0;
         list->overflow = 0;
@@ -753,9 +820,9 @@ static perp_status join_lists(perpi_collider* c, int32_t lanes)
     return status;
 }
 
-static perp_status find_candidates(perpi_collider* c, const double* margin)
+static perp_status find_candidates(perpi_collider* c, const perpi_pose* pose, const double* margin)
 {
-    narrow_job job = {c, margin};
+    narrow_job job = {c, pose, margin};
     perp_status status = perpi_grow(c->context, &c->record, &c->record_capacity,
                                     c->broad.pair_count, sizeof *c->record);
     if (status == PERP_OK) {
@@ -844,7 +911,7 @@ perp_status perpi_collide(perpi_collider* collider, const perpi_pose* pose, cons
     }
     c->candidates = c->broad.pair_count;
     if (status == PERP_OK) {
-        status = find_candidates(c, margin);
+        status = find_candidates(c, pose, margin);
     }
     if (status == PERP_OK) {
         status = remember_call(c, pose);

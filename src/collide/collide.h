@@ -171,6 +171,19 @@ void perpi_collider_set_turn(perpi_collider* collider, const perpi_turn* turn, i
  * repeat the search with larger ones if a body rotates further. NULL (the default): none. */
 void perpi_collider_set_turn_most(perpi_collider* collider, const double* most);
 
+/* How a body is expected to move in the step: displacement of its centre, rotation, and the distance of its
+ * farthest point from its centre. */
+typedef struct perpi_body_motion {
+    vec3 shift, turn;
+    double reach;
+} perpi_body_motion;
+/* One per body, read during perpi_collide: pairs of polyhedra with many faces are then searched within what
+ * they move against each other, if that is less than their margins. The caller promises to repeat the search
+ * without it if perpi_collider_moved_further says so. NULL (the default): margins alone. */
+void perpi_collider_set_motion(perpi_collider* collider, const perpi_body_motion* motion);
+/* Whether two bodies of such a pair of the last call move further against each other than was expected. */
+bool perpi_collider_moved_further(const perpi_collider* collider, const perpi_body_motion* motion);
+
 /* pose: one per body (centre of mass, world). margin: one per body; a pair's margin is the sum.
  * Pairs that may not collide (model) and pairs without a dynamic body are skipped. *candidate stays
  * valid until the next call. No allocation once warm. */

@@ -5,7 +5,7 @@
  */
 #include "model/model.h"
 
-static int32_t component(const int32_t* up, int32_t i)
+int32_t perpi_component(const int32_t* up, int32_t i)
 {
     while (up[i] != i) {
         i = up[i];
@@ -26,15 +26,15 @@ static bool find_components(const perp_model* model, int32_t without, int32_t* u
         if (joint->type == PERP_JOINT_GEAR || joint->type == PERP_JOINT_ROPE || k == without) {
             continue;
         }
-        const int32_t a = component(up, joint->body[0] < 0 ? n : joint->body[0]),
-                      b = component(up, joint->body[1] < 0 ? n : joint->body[1]);
+        const int32_t a = perpi_component(up, joint->body[0] < 0 ? n : joint->body[0]),
+                      b = perpi_component(up, joint->body[1] < 0 ? n : joint->body[1]);
         /* the larger number under the smaller, all under the ground */
         const int32_t high = a == n || (b != n && a < b) ? b : a;
         up[high] = high == a ? b : a;
     }
     const int32_t* body = model->joint[without].body;
     for (int s = 0; s < 2; ++s) {
-        side[s] = component(up, body[s] < 0 ? n : body[s]);
+        side[s] = perpi_component(up, body[s] < 0 ? n : body[s]);
     }
     tree = side[0] != side[1];
     return tree;
@@ -71,7 +71,7 @@ perp_status perpi_controller_find_moved(const perp_model* model, perpi_controlle
         const bool b_moves = side[0] == n || (side[1] != n && side[0] < side[1]);
         c->moved_sign = b_moves ? 1.0 : -1.0;
         for (int32_t i = 0; i < n; ++i) {
-            if (model->body[i].dofs > 0 && component(up, i) == side[b_moves ? 1 : 0]) {
+            if (model->body[i].dofs > 0 && perpi_component(up, i) == side[b_moves ? 1 : 0]) {
                 c->moved[c->moved_count++] = i;
             }
         }

@@ -202,6 +202,8 @@ void perpi_body_free(perp_context* context, perpi_body* body);
 void perpi_joint_resize(perp_model* model);
 void perpi_joint_free(perp_context* context, perpi_joint* joint);
 void perpi_controller_free(perp_context* context, perpi_controller* controller);
+/* The component of a body in a forest of parents (a root is its own); model/held.c. */
+int32_t perpi_component(const int32_t* up, int32_t i);
 /* The bodies that controllers with feed-forward of gravity hold: model/held.c. */
 PERP_NODISCARD perp_status perpi_controller_find_moved(const struct perp_model* model,
                                                        perpi_controller* controller);

@@ -423,6 +423,46 @@ static int keep_friction(json_t* tree)
     return failed;
 }
 
+/* The items that a list gets from an include, whose own expansion has places (or NULL). */
+static int append_places(perpi_reader* r, const json_t* entry, const char* key, size_t count,
+                         const json_t* places)
+{
+    json_t* to = json_object_get(r->places, key);
+    int failed = 0;
+    for (size_t i = 0; failed == 0 && i < count; ++i) {
+        const json_t* inner = json_array_get(json_object_get(places, key), i);
+        const char* place = json_string_value(json_array_get(inner, 0));
+        const char* note = json_string_value(json_array_get(inner, 1));
+        char text[700], own[64];
+        (void)snprintf(own, sizeof own, "/%s/%zu", key, i);
+        (void)snprintf(text, sizeof text, "%.100s: %.400s: %.150s", r->path, text_of(entry, "file"),
+                       place != NULL ? place : own);
+        failed = json_array_append_new(to, note != NULL ? json_pack("[s, s]", text, note)
+                                                        : json_pack("[s]", text));
+    }
+    return failed;
+}
+
+/* The items that a list has before an include: they are in this file. */
+static int own_places(perpi_reader* r, const json_t* root, const char* key)
+{
+    const size_t count = json_array_size(json_object_get(root, key));
+    json_t* list = json_object_get(r->places, key);
+    if (list == NULL) {
+        list = json_array();
+        if (json_object_set_new(r->places, key, list) != 0) {
+            return 1;
+        }
+    }
+    int failed = 0;
+    for (size_t i = json_array_size(list); failed == 0 && i < count; ++i) {
+        char text[64];
+        (void)snprintf(text, sizeof text, "/%s/%zu", key, i);
+        failed = json_array_append_new(list, json_pack("[s]", text));
+    }
+    return failed;
+}
+
 static int append_list(json_t* root, const char* key, json_t* tree)
 {
     json_t* from = list_of(tree, key);
@@ -453,7 +493,8 @@ static int append_pairs(json_t* root, json_t* tree)
     return to == NULL ? json_object_set(friction, "pairs", from) : json_array_extend(to, from);
 }
 
-perp_status perpi_expand_include(perpi_reader* r, json_t* root, const json_t* entry, json_t* tree)
+perp_status perpi_expand_include(perpi_reader* r, json_t* root, const json_t* entry, json_t* tree,
+                                 const json_t* places)
 {
     static const char* const known[] = {"file",       "prefix", "position",      "orientation",
                                         "axis_angle", "angle",  "configuration", NULL};
@@ -472,6 +513,9 @@ perp_status perpi_expand_include(perpi_reader* r, json_t* root, const json_t* en
     int failed = prefix_names(tree, prefix) | keep_friction(tree);
     static const char* const lists[] = {"bodies", "joints", "forces", "controllers", NULL};
     for (int i = 0; lists[i] != NULL; ++i) {
+        failed |= own_places(r, root, lists[i]);
+        failed |=
+            append_places(r, entry, lists[i], json_array_size(list_of(tree, lists[i])), places);
         failed |= append_list(root, lists[i], tree);
     }
     return memory(r, failed | append_pairs(root, tree));
@@ -579,9 +623,11 @@ static perp_status copy_position(perpi_reader* r, const copying* c, int32_t i, v
     return PERP_OK;
 }
 
-static perp_status copy_body(perpi_reader* r, const json_t* body, json_t* list)
+static perp_status copy_body(perpi_reader* r, const json_t* body, json_t* list, json_t* places)
 {
     copying c;
+    char place[64];
+    (void)snprintf(place, sizeof place, "%.60s", r->path);
     const size_t mark = perpi_reader_enter(r, "copies");
     PERPI_TRY(read_copies(r, json_object_get(body, "copies"), &c));
     double x[3] = {0};
@@ -596,6 +642,8 @@ static perp_status copy_body(perpi_reader* r, const json_t* body, json_t* list)
                      json_object_set_new(copy, "name", json_string(name)) != 0 ||
                      json_object_set_new(copy, "position", space_json(r, at)) != 0;
         failed |= json_array_append_new(list, copy);
+        (void)snprintf(name, sizeof name, "copy %d", (int)i);
+        failed |= json_array_append_new(places, json_pack("[s, s]", place, name));
         PERPI_TRY(memory(r, failed));
     }
     perpi_reader_leave(r, mark);
@@ -605,22 +653,26 @@ static perp_status copy_body(perpi_reader* r, const json_t* body, json_t* list)
 perp_status perpi_expand_copies(perpi_reader* r, json_t* root)
 {
     json_t* bodies = list_of(root, "bodies");
-    json_t* list = json_array();
+    json_t *list = json_array(), *places = json_array();
     const size_t mark = perpi_reader_enter(r, "bodies");
-    perp_status status = memory(r, list == NULL);
+    perp_status status = memory(r, list == NULL || places == NULL);
     for (size_t i = 0; status == PERP_OK && i < json_array_size(bodies); ++i) {
         json_t* body = json_array_get(bodies, i);
         const size_t item = perpi_reader_enter_item(r, i);
-        status = json_object_get(body, "copies") != NULL ? copy_body(r, body, list)
-                                                         : memory(r, json_array_append(list, body));
+        status = json_object_get(body, "copies") != NULL
+                     ? copy_body(r, body, list, places)
+                     : memory(r, json_array_append(list, body) |
+                                     json_array_append_new(places, json_pack("[s]", r->path)));
         if (status == PERP_OK) {
             perpi_reader_leave(r, item);
         }
     }
     if (status != PERP_OK) {
         json_decref(list);
+        json_decref(places);
         return status;
     }
     perpi_reader_leave(r, mark);
-    return memory(r, json_object_set_new(root, "bodies", list));
+    return memory(r, json_object_set_new(root, "bodies", list) |
+                         json_object_set_new(r->places, "bodies", places));
 }

@@ -11,6 +11,9 @@
 
 #include "scene/reader.h"
 
+/* r->places, an object, gets for each list of which items were added an array with the place of each item in its
+ * file: ["/bodies/1", "copy 57"] or ["/include/0: arm.json: /bodies/3"]. Messages about the expanded tree name it. */
+
 /* Whether the tree has any of these keys. */
 bool perpi_expands(const json_t* root);
 /* Bodies with `copies`, in place. */
@@ -21,6 +24,6 @@ PERP_NODISCARD perp_status perpi_expand_configuration(perpi_reader* r, json_t* h
                                                       json_t* tree);
 /* Adds the bodies, joints, forces and controllers of another tree as an entry of `include` says. */
 PERP_NODISCARD perp_status perpi_expand_include(perpi_reader* r, json_t* root, const json_t* entry,
-                                                json_t* tree);
+                                                json_t* tree, const json_t* places);
 
 #endif

@@ -203,6 +203,10 @@ static perp_status read_weld(laws* l, const perpi_mjcf_element* e)
     PERPI_TRY(perpi_mjcf_need(m, e, "body1", &name));
     PERPI_TRY(find_body(m, e, "body1", &a));
     PERPI_TRY(find_body(m, e, "body2", &b));
+    if (a == b) {
+        return perpi_mjcf_fail(m, e->node, "<weld>: body1 and body2 are the same body, '%s'",
+                               m->body[a].name);
+    }
     PERPI_TRY(perpi_mjcf_numbers(m, e, "relpose", 7, 7, rel, NULL));
     /* the pose of b in a, as asked (or in the file), and at the start */
     const perpi_pose *fa = &m->body[a].filed, *fb = &m->body[b].filed, *wa = &m->body[a].world,
@@ -758,6 +762,23 @@ static perp_status write_thrust(laws* l, const actuator* a)
     return memory_if(m, wrench == NULL || json_array_append_new(m->force_list, wrench) != 0);
 }
 
+static perp_status check_one_transmission(const perpi_mjcf* m, const perpi_mjcf_element* e)
+{
+    static const char* const names[] = {"joint", "jointinparent", "tendon", "site"};
+    const char* first = NULL;
+    for (int i = 0; i < 4; ++i) {
+        if (perpi_mjcf_get(m, e, names[i]) == NULL) {
+            continue;
+        }
+        if (first != NULL) {
+            return perpi_mjcf_fail(m, e->node, "<%s>: give '%s' or '%s', not both", e->node->name,
+                                   first, names[i]);
+        }
+        first = names[i];
+    }
+    return PERP_OK;
+}
+
 static perp_status read_actuator(laws* l, const perpi_xml_node* node, int32_t index)
 {
     static const char* const kinds[] = {"general",     "motor",  "position", "velocity",
@@ -787,6 +808,7 @@ static perp_status read_actuator(laws* l, const perpi_xml_node* node, int32_t in
         PERPI_TRY(perpi_mjcf_text(m, &a.name, "actuator%d", (int)index));
     }
     PERPI_TRY(perpi_mjcf_numbers(m, &e, "gear", 1, 6, a.gear, NULL));
+    PERPI_TRY(check_one_transmission(m, &e));
     const char* joint = perpi_mjcf_get(m, &e, "joint");
     joint = joint != NULL ? joint : perpi_mjcf_get(m, &e, "jointinparent");
     const char* tendon = perpi_mjcf_get(m, &e, "tendon");

@@ -61,6 +61,22 @@ static const perpi_xml_node* find_key(const perpi_mjcf* m, const char* name)
     return NULL;
 }
 
+/* A name stands for one keyframe. */
+static perp_status check_key_names(const perpi_mjcf* m)
+{
+    for (const perpi_xml_node* s = perpi_mjcf_section(m, "keyframe", NULL); s != NULL;
+         s = perpi_mjcf_section(m, "keyframe", s)) {
+        for (const perpi_xml_node* c = perpi_xml_child(s, "key"); c != NULL;
+             c = perpi_xml_next(c, "key")) {
+            const char* name = perpi_xml_get(c, "name");
+            if (name != NULL && find_key(m, name) != c) {
+                return perpi_mjcf_fail(m, c, "<key>: there are two keyframes '%s'", name);
+            }
+        }
+    }
+    return PERP_OK;
+}
+
 static perp_status read_key(perpi_mjcf* m, const perpi_xml_node* key)
 {
     const perpi_mjcf_element e = {.node = key, .kind = "key", .level = -1};
@@ -92,6 +108,7 @@ static perp_status choose_start(perpi_mjcf* m)
 {
     const char* asked = m->options->keyframe;
     pose_of_file(m);
+    PERPI_TRY(check_key_names(m));
     if (asked != NULL && strcmp(asked, "none") == 0) {
         return PERP_OK;
     }

@@ -52,10 +52,35 @@ void perpi_reader_leave(perpi_reader* r, size_t mark)
     r->path[mark] = '\0';
 }
 
+/* Where the path "/bodies/57/mass" of an expanded scene comes from: the place of the item in its file, and
+ * which copy it is. *rest: what remains of the path. NULL: it is in the file as it is. */
+static const char* place_in_file(const perpi_reader* r, const char** rest, const char** note)
+{
+    char list[32];
+    const char* key = r->path_length > 0 ? r->path + 1 : "";
+    const size_t n = strcspn(key, "/");
+    if (r->places == NULL || n >= sizeof list || key[n] != '/') {
+        return NULL;
+    }
+    memcpy(list, key, n);
+    list[n] = '\0';
+    char* end = NULL;
+    const unsigned long index = strtoul(key + n + 1, &end, 10);
+    const json_t* item = json_array_get(json_object_get(r->places, list), index);
+    *rest = end;
+    *note = json_string_value(json_array_get(item, 1));
+    return json_string_value(json_array_get(item, 0));
+}
+
 static perp_status fail_with(perpi_reader* r, perp_status status, const char* format, va_list args)
 {
     char message[1024];
     vsnprintf(message, sizeof message, format, args);
+    const char *rest, *note = NULL, *place = place_in_file(r, &rest, &note);
+    if (place != NULL) {
+        return perpi_fail(r->context, status, "%s: %s%s: %s%s%s", r->origin, place, rest,
+                          note != NULL ? note : "", note != NULL ? ": " : "", message);
+    }
     return perpi_fail(r->context, status, "%s: %s%s%s", r->origin, r->path,
                       r->path_length > 0 ? ": " : "", message);
 }

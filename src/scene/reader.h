@@ -34,6 +34,8 @@ typedef struct perpi_reader {
     perpi_parameters* parameters; /* of the scene, that numbers may be expressions of */
     perpi_arena arena; /* the data that a def points to, until the model has copied them */
     struct perpi_notices* notices; /* of what is changed while reading; NULL: not said */
+    json_t*
+        places; /* of the items of lists of an expanded scene in its files (expand.h); NULL: as they are */
     char path[512];
     size_t path_length;
 } perpi_reader;

@@ -44,6 +44,7 @@ struct perp_scene {
     bool embed_next;   /* they must be read again, */
     bool embed_always; /* in every case, as the scale of one depends on parameters */
     bool expanded;     /* root has other bodies than source (expand.h) */
+    json_t* places;    /* where these come from; NULL: they are the same */
     int32_t depth;     /* of includes */
     bool* embed_used;  /* which parameters these are, of embed_count */
     int32_t embed_count;
@@ -221,8 +222,11 @@ static perp_status read_root(perp_scene* scene, scene_parts* out)
 {
     perp_context* context = scene->context;
     scene_parts parts = {.record_every = 1};
-    perpi_reader r = {
-        .context = context, .origin = scene->origin, .dimension = 3, .arena = scene->arena};
+    perpi_reader r = {.context = context,
+                      .origin = scene->origin,
+                      .dimension = 3,
+                      .arena = scene->arena,
+                      .places = scene->places};
     char* first = NULL; /* so that rewinding, body by body, does not give the block back */
     perp_status status = perpi_arena_take(&r.arena, 1, 1, &first);
     if (status == PERP_OK) {
@@ -319,7 +323,7 @@ static perp_status include_entry(const perp_scene* scene, perpi_reader* r, json_
     perpi_free(scene->context, path);
     if (status == PERP_OK) {
         json_t* tree = json_deep_copy(other->root);
-        status = tree != NULL ? perpi_expand_include(r, root, entry, tree)
+        status = tree != NULL ? perpi_expand_include(r, root, entry, tree, other->places)
                               : perpi_reader_fail(r, PERP_ERROR_MEMORY, "out of memory");
         json_t* parameters = json_object_get(tree, "parameters");
         if (status == PERP_OK && parameters != NULL) { /* those of this scene take precedence */
@@ -378,6 +382,11 @@ static perp_status embed_files(perp_scene* scene, perpi_notices* notices)
     perpi_reader r = {
         .context = context, .origin = scene->origin, .dimension = 3, .notices = notices};
     perpi_arena_init(&r.arena, context);
+    json_decref(scene->places);
+    scene->places = r.places = scene->expanded ? json_object() : NULL;
+    if (scene->expanded && scene->places == NULL) {
+        status = perpi_reader_fail(&r, PERP_ERROR_MEMORY, "out of memory");
+    }
     if (status == PERP_OK) {
         status = perpi_read_parameters(&r, root, &parameters);
     }
@@ -636,6 +645,7 @@ void perp_scene_destroy(perp_scene* scene)
     perpi_free(context, scene->source_text);
     perpi_free(context, scene->origin);
     json_decref(scene->retired);
+    json_decref(scene->places);
     json_decref(scene->root);
     json_decref(scene->source);
     perpi_free(context, scene);

@@ -298,6 +298,9 @@ static perp_status allocate_step(perp_sim* sim)
         status = perpi_alloc(context, n, sizeof *work->turn, &work->turn);
     }
     if (status == PERP_OK) {
+        status = perpi_alloc(context, n, sizeof *work->motion, &work->motion);
+    }
+    if (status == PERP_OK) {
         status = perpi_alloc(context, joints, sizeof *work->input, &work->input);
     }
     return status;
@@ -547,6 +550,7 @@ static void free_step(perpi_step* x)
                            x->pose,
                            x->margin,
                            x->turn_most,
+                           x->motion,
                            x->turn,
                            x->exception.item,
                            x->side.item,

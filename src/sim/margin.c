@@ -22,6 +22,8 @@ static const double SLACK = 0.25;
 /* Never more (radians): with many orders at once the groups are no longer complete. */
 static const double SLACK_MAX = 0.06;
 
+enum { LAST_RELATIVE = 2 /* rounds with motions of pairs */ };
+
 /* Rotations matter where features form groups; in the plane the margin bounds them well enough. */
 static bool turns_matter(const perpi_step* step)
 {
@@ -92,12 +94,14 @@ perp_status perpi_find_margins(perpi_step* step, double h)
         }
         step->margin[i] = RESERVE * (travel(model, body, h, v, w) + perpi_offset_travel(step, i)) +
                           FLOOR * reach_of(model, body);
+        step->motion[i] =
+            (perpi_body_motion){v3_scale(h, v), v3_scale(h, w), reach_of(model, body)};
         const double slack = SLACK * step->margin[i] / reach_of(model, body);
         step->margin[i] = given ? 0.5 * step->margin_given : step->margin[i];
         step->turn[i].spin[0] = v3_scale(h, w);
         step->turn[i].slack = body->dofs == 0 ? 0.0 : slack < SLACK_MAX ? slack : SLACK_MAX;
     }
-    step->lean = leaves_out(step);
+    step->lean = step->relative = leaves_out(step);
     bound_turns(step);
     step->spins = 1;
     perpi_collider_set_turn(step->collider, turns_matter(step) ? step->turn : NULL, 1);
@@ -131,6 +135,22 @@ static bool turned_otherwise(perpi_step* step, double h, const double* v_new)
     return true;
 }
 
+/* Whether two bodies moved further against each other than their pair was searched. Then this motion is expected,
+ * and in the end margins alone count. */
+static bool moved_further(perpi_step* step, double h, const double* v_new)
+{
+    for (int32_t i = 0; step->relative && i < (int32_t)step->model->body_count; ++i) {
+        if (step->model->body[i].dofs > 0) {
+            step->motion[i].shift = v3_scale(h, perpi_state_velocity(step->model, v_new, i));
+            step->motion[i].turn = v3_scale(h, perpi_state_rate(step->model, v_new, i));
+        }
+    }
+    const bool further =
+        step->relative && perpi_collider_moved_further(step->collider, step->motion);
+    step->relative = step->relative && !(further && step->attempts.rounds > LAST_RELATIVE);
+    return further;
+}
+
 bool perpi_margins_exceeded(perpi_step* step, double h, const double* v_new)
 {
     const perp_model* model = step->model;
@@ -152,5 +172,5 @@ bool perpi_margins_exceeded(perpi_step* step, double h, const double* v_new)
         }
     }
     bound_turns(step);
-    return exceeded;
+    return exceeded || moved_further(step, h, v_new);
 }

@@ -61,15 +61,6 @@ static int32_t joint_dofs(perp_joint_type type)
                                           : -1;
 }
 
-/* The component of a body; all of the ground are one. */
-static int32_t component(const int32_t* up, int32_t i)
-{
-    while (up[i] != i) {
-        i = up[i];
-    }
-    return i;
-}
-
 /* Which joints are of the tree: in order, those that connect two components. up: body_count + 1 numbers. */
 static perp_status choose_joints(perp_robot* r, int32_t* up, bool* taken)
 {
@@ -84,8 +75,8 @@ static perp_status choose_joints(perp_robot* r, int32_t* up, bool* taken)
         if (joint->type == PERP_JOINT_GEAR || joint->type == PERP_JOINT_ROPE) {
             continue;
         }
-        const int32_t a = component(up, joint->body[0] < 0 ? n : joint->body[0]),
-                      b = component(up, joint->body[1] < 0 ? n : joint->body[1]);
+        const int32_t a = perpi_component(up, joint->body[0] < 0 ? n : joint->body[0]),
+                      b = perpi_component(up, joint->body[1] < 0 ? n : joint->body[1]);
         if (a == b) {
             continue;
         }
@@ -273,13 +264,8 @@ static void find_motions(perp_robot* r)
             continue;
         }
         const perpi_joint* joint = &model->joint[l->joint];
-        const int32_t a = joint->body[0];
-        perpi_pose pose = {v3(0, 0, 0), q4_identity(), m3_identity()};
-        if (a >= 0) {
-            pose = perpi_state_pose(model, q, a);
-        }
-        const vec3 at = perpi_pose_point(&pose, joint->at[0]);
-        const vec3 axis = m3_mul(pose.R, q4_rotate(joint->frame[0], v3(0, 0, 1)));
+        vec3 at, axis;
+        perpi_joint_line(model, q, joint, &at, &axis);
         for (int k = 0; k < l->dofs; ++k) {
             const vec3 along = v3_scale(l->sign, joint->type == PERP_JOINT_SPHERICAL ? e[k] : axis);
             S[k] = joint->type == PERP_JOINT_PRISMATIC ? travel(along) : turn_about(along, at);
@@ -433,12 +419,9 @@ static void find_motion_rates(perp_robot* r, int32_t i, motion parent)
             l->joint < 0 ? perpi_state_pose(model, r->sim->state.q, r->body_of[i]).x : v3(0, 0, 0);
         vec3 moved = velocity_at(l->velocity, c);
         if (l->joint >= 0) {
-            const perpi_joint* joint = &model->joint[l->joint];
-            perpi_pose pose = {v3(0, 0, 0), q4_identity(), m3_identity()};
-            if (joint->body[0] >= 0) {
-                pose = perpi_state_pose(model, r->sim->state.q, joint->body[0]);
-            }
-            moved = velocity_at(parent, perpi_pose_point(&pose, joint->at[0]));
+            vec3 at, axis;
+            perpi_joint_line(model, r->sim->state.q, &model->joint[l->joint], &at, &axis);
+            moved = velocity_at(parent, at);
         }
         *rate = (motion){v3(0, 0, 0), v3_cross(moved, S.w)};
     }

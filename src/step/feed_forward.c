@@ -2,6 +2,7 @@
 #include "step/feed_forward.h"
 
 #include "step/formulate.h"
+#include "step/joint_rows.h"
 
 double perpi_feed_forward(const perp_model* model, const double* q, const perpi_controller* c)
 {
@@ -12,14 +13,9 @@ double perpi_feed_forward(const perp_model* model, const double* q, const perpi_
     }
     if (c->joint >= 0) {
         const perpi_joint* joint = &model->joint[c->joint];
-        const int32_t a = joint->body[0];
-        perpi_pose pose = {v3(0, 0, 0), q4_identity(), m3_identity()};
-        if (a >= 0) {
-            pose = perpi_state_pose(model, q, a);
-        }
+        perpi_joint_line(model, q, joint, &at, &axis);
         turns = joint->type != PERP_JOINT_PRISMATIC;
-        axis = v3_scale(c->moved_sign, m3_mul(pose.R, q4_rotate(joint->frame[0], v3(0, 0, 1))));
-        at = perpi_pose_point(&pose, joint->at[0]);
+        axis = v3_scale(c->moved_sign, axis);
     }
     double effort = 0.0;
     for (int32_t i = 0; i < c->moved_count; ++i) {

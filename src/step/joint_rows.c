@@ -613,3 +613,14 @@ void perpi_joint_count_turns(const perpi_formulation* f, const perp_model* model
         turns[slot++] = fabs(whole) < 2e9 ? (int32_t)whole : 0;
     }
 }
+
+void perpi_joint_line(const perp_model* model, const double* q, const perpi_joint* joint, vec3* at,
+                      vec3* axis)
+{
+    perpi_pose pose = {v3(0, 0, 0), q4_identity(), m3_identity()};
+    if (joint->body[0] >= 0) {
+        pose = perpi_state_pose(model, q, joint->body[0]);
+    }
+    *at = perpi_pose_point(&pose, joint->at[0]);
+    *axis = m3_mul(pose.R, q4_rotate(joint->frame[0], v3(0, 0, 1)));
+}

@@ -73,4 +73,8 @@ void perpi_joint_count_turns(const perpi_formulation* f, const perp_model* model
                              double h, const double* q, const double* q_end, const double* v_end,
                              int32_t turns[2]);
 
+/* Point and axis of a joint in the world, as its a has them. */
+void perpi_joint_line(const perp_model* model, const double* q, const perpi_joint* joint, vec3* at,
+                      vec3* axis);
+
 #endif

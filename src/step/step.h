@@ -162,12 +162,14 @@ struct perpi_step {
     perpi_joint_input* input; /* per joint */
 
     /* contacts */
-    perpi_pose* pose;  /* per body */
-    double* margin;    /* per body */
-    perpi_turn* turn;  /* per body: how far it turns in the step; see margin.c */
-    double* turn_most; /* per body: a bound of that */
-    bool lean;         /* features whose gaps follow from those of others are left out */
-    int32_t spins;     /* of each of these */
+    perpi_pose* pose;          /* per body */
+    double* margin;            /* per body */
+    perpi_turn* turn;          /* per body: how far it turns in the step; see margin.c */
+    double* turn_most;         /* per body: a bound of that */
+    bool lean;                 /* features whose gaps follow from those of others are left out */
+    perpi_body_motion* motion; /* per body: expected in the step */
+    bool relative;             /* pairs are searched within what they move against each other */
+    int32_t spins;             /* of each of these */
     perpi_exceptions exception;
     perpi_pair_sides side;
     perpi_kept_overlap kept;

@@ -42,10 +42,10 @@ typedef struct perpi_channel {
     bool body_frame; /* velocities along the axes of the body */
     perp_quantity quantity;
     const char* column[PERPI_CHANNEL_COLUMNS]; /* names in the data */
-    const char*
-        after[PERPI_CHANNEL_COLUMNS]; /* of impacts: those after it; [0] NULL: not measured then */
-    int32_t first_column, columns;    /* among the columns of a row */
-    int32_t first_residual, width;    /* among the residuals of a row */
+    /* of impacts: the columns after it; [0] NULL: not measured then */
+    const char* after[PERPI_CHANNEL_COLUMNS];
+    int32_t first_column, columns; /* among the columns of a row */
+    int32_t first_residual, width; /* among the residuals of a row */
     double noise;       /* standard deviation of one residual before it is divided by it */
     double first_noise; /* given, or guessed from the data */
     bool noise_given;   /* else it is estimated */
@@ -128,12 +128,15 @@ typedef struct perpi_estimate {
     int32_t start_count;
     bool start_from_scene; /* else from the first row, where it is observed */
     int32_t start_rows; /* rows from which unobserved velocities of the start are taken; 0: none */
+    bool
+        start_flight; /* the start is fitted to those of these rows that are before the first contact */
     perpi_inertia* inertia;
     int32_t inertia_count;
     perpi_estimate_method method;
     perpi_loss loss;
     double loss_scale;  /* in standard deviations */
     double hold_out;    /* part of the trajectories */
+    double horizon;     /* rows later than this do not count in the fit; 0: all count */
     uint64_t seed;      /* of everything that is drawn */
     int64_t iterations; /* at most */
     double tolerance;   /* relative, of a step in the unknowns, in their standard deviations */

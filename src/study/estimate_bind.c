@@ -44,7 +44,8 @@ static perp_status find_body(const binding* b, const char* name, int32_t* body)
                : perpi_reader_fail(b->r, PERP_ERROR_INPUT, "the scene has no body '%.200s'", name);
 }
 
-/* A number, or the name of an unknown. */
+/* A number, or the name of an unknown or of a parameter of the scene: what a sensor measures and what the scene is made
+ * of may be one number, as the place of a tracked point in a body whose centre of mass is unknown. */
 static perp_status read_sensor_number(const binding* b, const json_t* value,
                                       perpi_sensor_number* number)
 {
@@ -52,17 +53,27 @@ static perp_status read_sensor_number(const binding* b, const json_t* value,
         *number = (perpi_sensor_number){json_number_value(value), -1};
         return PERP_OK;
     }
+    const int32_t scene_index =
+        json_is_string(value) ? perp_scene_parameter_find(b->s->scene, json_string_value(value))
+                              : -1;
     for (int32_t i = 0; json_is_string(value) && i < b->e->parameter_count; ++i) {
         perpi_parameter* p = &b->e->parameter[i];
         if (p->kind != PERPI_PARAMETER_INERTIA &&
             strcmp(p->info.name, json_string_value(value)) == 0) {
             number->parameter = i;
-            p->kind = PERPI_PARAMETER_SENSOR;
+            if (scene_index < 0) {
+                p->kind = PERPI_PARAMETER_SENSOR;
+            }
             return PERP_OK;
         }
     }
+    if (scene_index >= 0) {
+        *number = (perpi_sensor_number){perp_scene_parameter(b->s->scene, scene_index).value, -1};
+        return PERP_OK;
+    }
     return json_is_string(value)
-               ? perpi_reader_fail(b->r, PERP_ERROR_INPUT, "no '%.200s' in /unknown",
+               ? perpi_reader_fail(b->r, PERP_ERROR_INPUT,
+                                   "no '%.200s' in /unknown, nor in the parameters of the scene",
                                    json_string_value(value))
                : perpi_reader_fail(b->r, PERP_ERROR_INPUT,
                                    "must be a number or the name of an unknown, got %s",
@@ -440,36 +451,69 @@ static perp_status bind_parameters(const binding* b)
 
 /* ---- start states -------------------------------------------------------------------------------*/
 
+/* A standard deviation, 0 (known) or null (free). */
+static perp_status read_prior(const binding* b, const json_t* item, double* prior)
+{
+    if (json_is_null(item)) {
+        return PERP_OK;
+    }
+    *prior = json_number_value(item);
+    return json_is_number(item) && *prior >= 0.0
+               ? PERP_OK
+               : perpi_reader_fail(b->r, PERP_ERROR_INPUT,
+                                   "the standard deviation of a prior: must be a number > 0, 0 for "
+                                   "a start that is known, or null for a free one");
+}
+
+/* One number for all axes, or one for each. */
+static perp_status read_priors(const binding* b, const json_t* value, int32_t count, double* prior)
+{
+    if (!json_is_array(value)) {
+        PERPI_TRY(read_prior(b, value, &prior[0]));
+        for (int32_t i = 1; i < count; ++i) {
+            prior[i] = prior[0];
+        }
+        return PERP_OK;
+    }
+    if (json_array_size(value) != (size_t)count) {
+        return perpi_reader_fail(b->r, PERP_ERROR_INPUT, "must be a number, or a list of %d",
+                                 (int)count);
+    }
+    for (int32_t i = 0; i < count; ++i) {
+        const size_t mark = perpi_reader_enter_item(b->r, (size_t)i);
+        PERPI_TRY(read_prior(b, json_array_get(value, (size_t)i), &prior[i]));
+        perpi_reader_leave(b->r, mark);
+    }
+    return PERP_OK;
+}
+
 static perp_status add_initial(const binding* b, int32_t body, const json_t* value)
 {
     static const char* const groups[] = {"position", "rotation", "velocity", "angular_velocity",
                                          NULL};
     perpi_estimate* e = b->e;
-    double prior[4] = {NAN, NAN, NAN, NAN};
     if (value != NULL) {
         PERPI_TRY(perpi_read_object(b->r, value, groups));
     }
-    for (int g = 0; value != NULL && g < 4; ++g) {
+    for (int32_t g = 0; g < 4; ++g) {
+        const bool turns = g % 2 == 1;
+        const int32_t count = !b->planar ? 3 : turns ? 1 : 2;
         const json_t* item = json_object_get(value, groups[g]);
-        if (item == NULL) {
-            continue;
+        double prior[3] = {NAN, NAN, NAN};
+        if (item != NULL) {
+            const size_t mark = perpi_reader_enter(b->r, groups[g]);
+            PERPI_TRY(read_priors(b, item, count, prior));
+            perpi_reader_leave(b->r, mark);
         }
-        prior[g] = json_number_value(item);
-        if (!json_is_number(item) || !(prior[g] >= 0.0)) {
-            return perpi_reader_fail_key(b->r, groups[g], PERP_ERROR_INPUT,
-                                         "the standard deviation of a prior: must be a number > 0, "
-                                         "or 0 for a start that is known");
+        for (int32_t i = 0; i < count; ++i) {
+            if (prior[i] == 0.0 || (turns && b->model->body[body].particle)) {
+                continue;
+            }
+            e->start[e->start_count++] =
+                (perpi_start){.body = body,
+                              .coordinate = 3 * g + (b->planar && turns ? 2 : i),
+                              .prior = prior[i]};
         }
-    }
-    for (int32_t i = 0; i < PERPI_START_COORDINATES; ++i) {
-        const int32_t part = i % 3;
-        const bool turns = i / 3 % 2 == 1;
-        const bool exists = !b->planar || (turns ? part == 2 : part < 2);
-        if (!exists || prior[i / 3] == 0.0 || (turns && b->model->body[body].particle)) {
-            continue;
-        }
-        e->start[e->start_count++] =
-            (perpi_start){.body = body, .coordinate = i, .prior = prior[i / 3]};
     }
     return PERP_OK;
 }
@@ -487,7 +531,27 @@ static perp_status bind_body_initial(const binding* b, const char* name, const j
         return perpi_reader_fail(b->r, PERP_ERROR_INPUT,
                                  "'%s' is not dynamic: its motion is prescribed", name);
     }
+    if (b->model->body[body].joints > 0) {
+        return perpi_reader_fail(
+            b->r, PERP_ERROR_INPUT,
+            "'%s' has joints, which its start must not part: a body with joints "
+            "starts as the scene says",
+            name);
+    }
     return add_initial(b, body, value);
+}
+
+/* Segments begin anywhere, with states that are unknowns: joints would have to hold there. */
+static perp_status check_segments(const binding* b)
+{
+    for (size_t i = 0; b->e->segments > 1 && i < b->model->body_count; ++i) {
+        if (b->model->body[i].joints > 0) {
+            return perpi_reader_fail_key(b->r, "segments", PERP_ERROR_INPUT,
+                                         "body '%s' has joints: a scene with joints is one segment",
+                                         b->model->body[i].name);
+        }
+    }
+    return PERP_OK;
 }
 
 static perp_status bind_initial(const binding* b)
@@ -543,6 +607,17 @@ static perp_status read_file(const binding* b, const char* name)
     return status;
 }
 
+/* Trajectories that are fitted end at the horizon; those that are held out are predicted to their ends. */
+static void end_at_horizon(perpi_estimate* e)
+{
+    for (int32_t i = 0; e->horizon > 0.0 && i < e->data.count; ++i) {
+        perpi_trajectory* t = &e->data.trajectory[i];
+        while (!t->held_out && t->rows > 1 && t->time[t->rows - 1] > e->horizon * (1.0 + 1e-9)) {
+            t->rows -= 1;
+        }
+    }
+}
+
 static perp_status bind_data(const binding* b)
 {
     const json_t* data = json_object_get(b->s->root, "data");
@@ -553,6 +628,7 @@ static perp_status bind_data(const binding* b)
         PERPI_TRY(read_file(b, json_string_value(json_array_get(data, i))));
     }
     PERPI_TRY(perpi_data_hold_out(b->r->context, b->e, &b->e->data));
+    end_at_horizon(b->e);
     perpi_data_guess_noise(b->e);
     return PERP_OK;
 }
@@ -571,5 +647,6 @@ perp_status perpi_estimate_bind(perpi_reader* r, perp_study* s)
     PERPI_TRY(bind_parameters(&b));
     b.model = perp_scene_model(s->scene); /* it was built anew */
     PERPI_TRY(bind_initial(&b));
+    PERPI_TRY(check_segments(&b));
     return bind_data(&b);
 }

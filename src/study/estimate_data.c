@@ -526,6 +526,8 @@ void perpi_data_guess_noise(perpi_estimate* e)
         double size = 0.0;
         const double found = room != NULL ? second_differences(e, c, room, LIMIT, &size) : 0.0;
         c->noise = found > LEAST * size ? found : size > 0.0 ? LEAST * size : 1.0;
+        c->noise =
+            e->impacts ? 1.0 : c->noise; /* two rows tell nothing of it: errors as they are */
         c->first_noise = c->noise;
     }
     perpi_free(e->data.context, room);

@@ -11,6 +11,7 @@
 /* A request: the task, parameters, start, noise, nodes. A reply: the head, residuals, H, raw, g, nodes. */
 typedef struct request_head {
     int32_t trajectory, derivatives;
+    double weight;
 } request_head;
 
 typedef struct reply_head {
@@ -47,55 +48,60 @@ static int32_t cut(const perpi_evaluator* ev, const perpi_trajectory* t, int32_t
     return (int32_t)((int64_t)(t->rows - 1) * j / (ev->nodes + 1));
 }
 
-/* Adds the rows of one segment to the normal equations. S, c: how its start moves; NULL: by the start coordinates
- * themselves. */
-static void add_rows(const perpi_evaluator* ev, int32_t rows, int32_t columns, const double* S,
-                     const double* c, const double* residual, double* H, double* raw, double* g,
-                     double* row, double* cost)
+typedef struct reply_view {
+    reply_head* head;
+    double *residual, *H, *raw, *g;
+    size_t bytes;
+} reply_view;
+
+/* Columns of a segment among the unknowns: the parameters, then those of its start. */
+static int32_t unknown_of(const perpi_evaluator* ev, int32_t segment, int32_t column)
 {
-    const int32_t n = ev->n, N = ev->N, width = ev->e->width;
-    for (int32_t i = 0; i < rows * width; ++i) {
-        double weight, slope, r = residual[i];
-        if (isnan(r)) {
+    return column < ev->n ? column : segment == 0 ? column : ev->m + (segment - 1) * ev->M + column;
+}
+
+/* Adds one equation, r + row d, to the normal equations. */
+static void add_equation(const perpi_evaluator* ev, int32_t segment, const double* row,
+                         int32_t columns, double r, double weight, const reply_view* v)
+{
+    const int32_t N = ev->N;
+    for (int32_t a = 0; a < columns; ++a) {
+        if (row[a] == 0.0) {
             continue;
         }
-        *cost += perpi_loss_of(ev->e, r, &weight, &slope);
-        if (H == NULL) {
-            continue;
-        }
-        const double* J = ev->jacobian + (size_t)i * (size_t)columns;
-        memcpy(row, J, (size_t)(S == NULL ? N : n) * sizeof *row);
-        if (S != NULL) {
-            memset(row + n, 0, (size_t)ev->m * sizeof *row);
-            for (int32_t k = 0; k < ev->M; ++k) {
-                const double by = J[n + k];
-                r += by * c[k];
-                for (int32_t j = 0; by != 0.0 && j < N; ++j) {
-                    row[j] += by * S[(size_t)k * (size_t)N + (size_t)j];
-                }
-            }
-        }
-        for (int32_t a = 0; a < N; ++a) {
-            if (row[a] == 0.0) {
-                continue;
-            }
-            g[a] += weight * row[a] * r;
-            for (int32_t b = 0; b <= a; ++b) {
-                const double x = row[a] * row[b];
-                H[a * N + b] += weight * x;
-                raw[a * N + b] += x;
-            }
+        const int32_t i = unknown_of(ev, segment, a);
+        v->g[i] += weight * row[a] * r;
+        for (int32_t b = 0; b <= a; ++b) {
+            const double x = row[a] * row[b];
+            const int32_t j = unknown_of(ev, segment, b);
+            v->H[i * N + j] += weight * x;
+            v->raw[i * N + j] += x;
         }
     }
 }
 
-/* S and c of the next node from those of this segment's start, and the gap there. */
-static double advance_node(const perpi_evaluator* ev, int32_t columns, const double* S,
-                           const double* c, const perp_body_state* next, double time,
-                           double* S_next, double* c_next)
+static void add_rows(const perpi_evaluator* ev, int32_t segment, int32_t rows, int32_t columns,
+                     const double* residual, bool derive, const reply_view* v)
 {
-    const int32_t n = ev->n, N = ev->N;
-    double by[PERPI_START_COORDINATES], gap = 0.0;
+    for (int32_t i = 0; i < rows * ev->e->width; ++i) {
+        double weight, slope;
+        if (isnan(residual[i])) {
+            continue;
+        }
+        v->head->cost += perpi_loss_of(ev->e, residual[i], &weight, &slope);
+        if (derive) {
+            add_equation(ev, segment, ev->jacobian + (size_t)i * (size_t)columns, columns,
+                         residual[i], weight, v);
+        }
+    }
+}
+
+/* The gaps between the end of a segment and the node behind it. */
+static void add_gaps(const perpi_evaluator* ev, int32_t segment, int32_t columns,
+                     const perp_body_state* next, double weight, bool derive, const reply_view* v)
+{
+    const double root = sqrt(weight);
+    double by[PERPI_START_COORDINATES];
     int32_t body = -1;
     for (int32_t i = 0; i < ev->M; ++i) {
         const perpi_start* x = &ev->coordinate[i];
@@ -103,40 +109,35 @@ static double advance_node(const perpi_evaluator* ev, int32_t columns, const dou
             body = x->body;
             perpi_state_difference(&next[body], &ev->end[body], ev->planar, by);
         }
-        const double size = (x->coordinate / 3 % 2 == 0 ? ev->length : 1.0) *
-                            (x->coordinate < 6 || !(time > 0.0) ? 1.0 : 1.0 / time);
-        gap += (by[x->coordinate] / size) * (by[x->coordinate] / size);
-        if (S_next == NULL) {
+        const double gap = by[x->coordinate] / ev->unit[i];
+        v->head->cost += 0.5 * weight * gap * gap;
+        v->head->gap = fabs(gap) > v->head->gap ? fabs(gap) : v->head->gap;
+        if (!derive) {
             continue;
         }
         const double* E = ev->end_jacobian +
                           ((size_t)PERPI_START_COORDINATES * (size_t)body + (size_t)x->coordinate) *
                               (size_t)columns;
-        double* to = S_next + (size_t)i * (size_t)N;
-        memcpy(to, E, (size_t)(S == NULL ? N : n) * sizeof *to);
-        c_next[i] = by[x->coordinate];
-        if (S != NULL) {
-            memset(to + n, 0, (size_t)ev->m * sizeof *to);
-            for (int32_t k = 0; k < ev->M; ++k) {
-                c_next[i] += E[n + k] * c[k];
-                for (int32_t j = 0; j < N; ++j) {
-                    to[j] += E[n + k] * S[(size_t)k * (size_t)N + (size_t)j];
-                }
-            }
+        /* of the segment, and of the node: two blocks in one equation */
+        const int32_t N = ev->N, node = unknown_of(ev, segment + 1, ev->n + i);
+        const double own = -root / ev->unit[i];
+        for (int32_t a = 0; a < columns; ++a) {
+            ev->row[a] = root * E[a] / ev->unit[i];
+        }
+        add_equation(ev, segment, ev->row, columns, root * gap, 1.0, v);
+        v->g[node] += own * root * gap;
+        v->H[node * N + node] += own * own;
+        v->raw[node * N + node] += own * own;
+        for (int32_t a = 0; a < columns; ++a) { /* nodes come last */
+            v->H[node * N + unknown_of(ev, segment, a)] += own * ev->row[a];
+            v->raw[node * N + unknown_of(ev, segment, a)] += own * ev->row[a];
         }
     }
-    return gap;
 }
-
-typedef struct reply_view {
-    reply_head* head;
-    double *residual, *H, *raw, *g, *node;
-    size_t bytes;
-} reply_view;
 
 static reply_view view_reply(const perpi_evaluator* ev, void* reply, int32_t rows, bool derivatives)
 {
-    const size_t N = (size_t)ev->N, M = (size_t)ev->M;
+    const size_t N = (size_t)ev->N;
     reply_view v = {.head = reply};
     v.residual = (double*)(v.head + 1);
     v.H = v.residual + (size_t)rows * (size_t)ev->e->width;
@@ -144,8 +145,7 @@ static reply_view view_reply(const perpi_evaluator* ev, void* reply, int32_t row
     if (derivatives) {
         v.raw = v.H + N * N;
         v.g = v.raw + N * N;
-        v.node = v.g + N;
-        end = v.node + (size_t)ev->nodes * M * (N + 1);
+        end = v.g + N;
     }
     v.bytes = (size_t)((char*)end - (char*)reply);
     return v;
@@ -156,7 +156,6 @@ static perp_status evaluate(perpi_evaluator* ev, const request_head* head, const
 {
     const perpi_trajectory* t = &ev->e->data.trajectory[head->trajectory];
     const bool derive = head->derivatives != 0;
-    const double *S = NULL, *c = NULL;
     for (int32_t i = 0; i < ev->e->channel_count; ++i) {
         ev->e->channel[i].noise = number[ev->N + i];
     }
@@ -183,16 +182,9 @@ static perp_status evaluate(perpi_evaluator* ev, const request_head* head, const
         if (status != PERP_OK) {
             return status;
         }
-        add_rows(ev, j < ev->nodes ? x.rows - 1 : x.rows, columns, S, c, x.residual,
-                 derive ? v->H : NULL, v->raw, v->g, ev->row, &v->head->cost);
+        add_rows(ev, j, j < ev->nodes ? x.rows - 1 : x.rows, columns, x.residual, derive, v);
         if (j < ev->nodes) {
-            const size_t size = (size_t)ev->M * ((size_t)ev->N + 1);
-            double* S_next = derive ? v->node + (size_t)j * size : NULL;
-            double* c_next = derive ? S_next + (size_t)ev->M * (size_t)ev->N : NULL;
-            v->head->gap += advance_node(ev, columns, S, c, node + (size_t)j * ev->bodies,
-                                         t->time[last] - t->time[first], S_next, c_next);
-            S = S_next;
-            c = c_next;
+            add_gaps(ev, j, columns, node + (size_t)j * ev->bodies, head->weight, derive, v);
         }
     }
     return PERP_OK;
@@ -232,10 +224,11 @@ static size_t fill(void* user, int64_t task, void* request)
     const perpi_evaluator* ev = user;
     request_head* head = request;
     double* number = (double*)(head + 1);
-    *head = (request_head){.trajectory = ev->used[task], .derivatives = ev->derivatives};
+    *head = (request_head){
+        .trajectory = ev->used[task], .derivatives = ev->derivatives, .weight = ev->weight};
     memcpy(number, ev->parameter, (size_t)ev->n * sizeof *number);
-    memcpy(number + ev->n, ev->start + (size_t)task * (size_t)ev->m,
-           (size_t)ev->m * sizeof *number);
+    memcpy(number + ev->n, ev->start + (size_t)task * (size_t)ev->own,
+           (size_t)ev->own * sizeof *number);
     memcpy(number + ev->N, ev->noise, (size_t)ev->e->channel_count * sizeof *number);
     perp_body_state* node = (perp_body_state*)(number + ev->N + ev->e->channel_count);
     const size_t nodes = (size_t)ev->nodes * ev->bodies;
@@ -267,10 +260,6 @@ static perp_status take(void* user, int64_t task, const void* reply, size_t size
         memcpy(part->H, v.H, N * N * sizeof *v.H);
         memcpy(part->raw, v.raw, N * N * sizeof *v.raw);
         memcpy(part->g, v.g, N * sizeof *v.g);
-        if (ev->nodes > 0) {
-            memcpy(part->node, v.node,
-                   (size_t)ev->nodes * (size_t)ev->M * (N + 1) * sizeof *v.node);
-        }
         ev->flagged += head->flagged;
         ev->derivative = (perpi_derivative)head->derivative;
     }
@@ -311,10 +300,10 @@ void perpi_evaluator_destroy(perpi_evaluator* ev)
         perpi_free(context, ev->part[i].H);
         perpi_free(context, ev->part[i].raw);
         perpi_free(context, ev->part[i].g);
-        perpi_free(context, ev->part[i].node);
     }
     perpi_free(context, ev->part);
     perpi_free(context, ev->coordinate);
+    perpi_free(context, ev->unit);
     perpi_free(context, ev->used);
     perpi_free(context, ev->parameter);
     perpi_free(context, ev->start);
@@ -346,6 +335,38 @@ static perp_status list_coordinates(perpi_evaluator* ev, const perp_model* model
     return PERP_OK;
 }
 
+/* Units of gaps: the noise of what is observed of a body, else 1e-3 of its size, or of a radian; of velocities that
+ * over the time of a segment. */
+static perp_status find_units(perpi_evaluator* ev, const perp_model* model)
+{
+    const perpi_estimate* e = ev->e;
+    double longest = 0.0;
+    for (int32_t k = 0; k < e->data.count; ++k) {
+        const perpi_trajectory* t = &e->data.trajectory[k];
+        longest = t->time[t->rows - 1] > longest ? t->time[t->rows - 1] : longest;
+    }
+    const double time = longest > 0.0 ? longest / (ev->nodes + 1) : 1.0;
+    PERPI_TRY(perpi_alloc(ev->context, (size_t)ev->M, sizeof *ev->unit, &ev->unit));
+    for (int32_t i = 0; i < ev->M; ++i) {
+        const perpi_start* x = &ev->coordinate[i];
+        const bool turns = x->coordinate / 3 % 2 == 1;
+        double unit = 1e-3 * (turns || !(model->length > 0.0) ? 1.0 : model->length);
+        for (int32_t c = 0; c < e->channel_count; ++c) {
+            const perpi_channel* channel = &e->channel[c];
+            const bool turning = channel->kind == PERPI_CHANNEL_ORIENTATION ||
+                                 (channel->start_coordinate >= 3 && channel->start_coordinate < 6);
+            const bool placing = channel->kind == PERPI_CHANNEL_POSITION ||
+                                 (channel->kind == PERPI_CHANNEL_QUANTITY &&
+                                  channel->start_coordinate >= 0 && channel->start_coordinate < 3);
+            if (channel->body == x->body && (turns ? turning : placing)) {
+                unit = channel->noise;
+            }
+        }
+        ev->unit[i] = x->coordinate < 6 ? unit : unit / time;
+    }
+    return PERP_OK;
+}
+
 static perp_status allocate_parts(perpi_evaluator* ev, int32_t* longest)
 {
     perp_context* context = ev->context;
@@ -360,8 +381,6 @@ static perp_status allocate_parts(perpi_evaluator* ev, int32_t* longest)
         PERPI_TRY(perpi_alloc(context, N * N, sizeof(double), &p->H));
         PERPI_TRY(perpi_alloc(context, N * N, sizeof(double), &p->raw));
         PERPI_TRY(perpi_alloc(context, N, sizeof(double), &p->g));
-        PERPI_TRY(perpi_alloc(context, (size_t)ev->nodes * (size_t)ev->M * (N + 1), sizeof(double),
-                              &p->node));
     }
     return PERP_OK;
 }
@@ -375,7 +394,8 @@ static perp_status allocate(perpi_evaluator* ev)
     PERPI_TRY(allocate_parts(ev, &longest));
     const size_t columns = (size_t)ev->n + (size_t)(ev->m > ev->M ? ev->m : ev->M);
     PERPI_TRY(perpi_alloc(context, (size_t)ev->n, sizeof(double), &ev->parameter));
-    PERPI_TRY(perpi_alloc(context, (size_t)ev->count * (size_t)ev->m, sizeof(double), &ev->start));
+    PERPI_TRY(
+        perpi_alloc(context, (size_t)ev->count * (size_t)ev->own, sizeof(double), &ev->start));
     PERPI_TRY(perpi_alloc(context, (size_t)ev->count * nodes, sizeof *ev->node, &ev->node));
     PERPI_TRY(perpi_alloc(context, (size_t)e->channel_count, sizeof(double), &ev->noise));
     PERPI_TRY(perpi_alloc(context, (size_t)longest * (size_t)e->width * columns, sizeof(double),
@@ -419,12 +439,15 @@ perp_status perpi_evaluator_create(perpi_estimate_run* run, bool held_out,
                             .predictor = run->predictor,
                             .n = e->parameter_count,
                             .m = e->start_count,
-                            .N = e->parameter_count + e->start_count,
                             .nodes = e->segments - 1,
                             .bodies = model->body_count,
-                            .planar = model->dimension == 2,
-                            .length = model->length > 0.0 ? model->length : 1.0};
+                            .planar = model->dimension == 2};
     perp_status status = list_coordinates(ev, model);
+    ev->own = ev->m + ev->nodes * ev->M;
+    ev->N = ev->n + ev->own;
+    if (status == PERP_OK) {
+        status = find_units(ev, model);
+    }
     if (status == PERP_OK) {
         status = perpi_alloc(context, (size_t)e->data.count, sizeof *ev->used, &ev->used);
     }

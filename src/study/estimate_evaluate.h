@@ -1,9 +1,10 @@
 /* src/study/estimate_evaluate.h - residuals and normal equations of all trajectories, by workers.
  *
- * A trajectory is cut into segments for multiple shooting. The states at the cuts (nodes) are unknowns of their own; that each
- * segment ends where the next one begins is a constraint, which is linearised and eliminated ("condensed") [Bock 1983]:
- * with d = (parameters, start coordinates) of the trajectory the nodes move by S_j d + c_j, so that every
- * trajectory has normal equations in d alone. At the solution the gaps at the nodes are 0.
+ * A trajectory is cut into segments for multiple shooting. The states at the cuts (nodes) are unknowns of their own, and a
+ * segment that does not end where the next one begins costs w |gap|^2 / 2, with w driven up until no gap is left.
+ * While w is small each segment follows its own data, whatever the others do: nothing that is wrong at the start of a
+ * long run makes its end useless. The unknowns of a trajectory beside the parameters (its own) are its start
+ * coordinates, then the coordinates of its nodes, which count from where the nodes are.
  */
 #ifndef PERPI_ESTIMATE_EVALUATE_H
 #define PERPI_ESTIMATE_EVALUATE_H
@@ -18,11 +19,10 @@ typedef struct perpi_part {
     bool failed;
     char message[PERPI_PART_MESSAGE];
     double cost;      /* sum of losses */
-    double gap;       /* sum of squares at the nodes, scaled */
+    double gap;       /* the largest at the nodes, in units */
     double* residual; /* rows x width */
-    /* with derivatives, N = parameters + start coordinates: */
+    /* with derivatives, N = parameters and own unknowns: */
     double *H, *raw, *g; /* J' W J, J' J, J' W r */
-    double* node;        /* of each node: S (M x N), c (M) */
 } perpi_part;
 
 typedef struct perpi_evaluator {
@@ -30,16 +30,17 @@ typedef struct perpi_evaluator {
     perpi_estimate* e;
     perpi_predictor* predictor;
     perpi_workers* workers;
-    int32_t n, m, N;  /* parameters, start coordinates, both */
-    int32_t nodes, M; /* of a trajectory; coordinates of one */
+    int32_t n, m, own, N; /* parameters, start coordinates, these and those of nodes, all */
+    int32_t nodes, M;     /* of a trajectory; coordinates of one */
     size_t bodies;
     bool planar;
-    double length;           /* of gaps */
+    double* unit;            /* of gaps: M */
+    double weight;           /* w */
     perpi_start* coordinate; /* of a node: M */
     int32_t* used;           /* trajectories that are fitted */
     int32_t count;
     perpi_part* part;          /* count */
-    double *parameter, *start; /* the point: n, count x m */
+    double *parameter, *start; /* the point: n, count x own; nodes: 0 */
     perp_body_state* node;     /* count x nodes x bodies */
     double* noise;             /* per channel */
     bool derivatives;

@@ -18,6 +18,7 @@
  * variance, relative; and the part. */
 #define WIDE 0.8
 #define PART 0.1
+#define FEW 10.0 /* particles that carry an estimate: fewer are too few */
 
 perp_status perpi_answer_add_series(perp_context* context, perpi_answer* answer, int32_t trajectory,
                                     int32_t rows, perpi_answer_series** series)
@@ -234,6 +235,59 @@ static perp_status measure_mean(perpi_filter_run* f)
     return PERP_OK;
 }
 
+/* Residuals beyond the noise widen the intervals; returns the factor. */
+static double widen(const perpi_filter_run* f)
+{
+    perpi_answer* a = f->answer;
+    const double factor = sqrt(perpi_fit_excess(f->e, -2.0 * f->info.best, a->degrees));
+    if (f->dynamic || !(factor > 1.0)) {
+        return 1.0;
+    }
+    for (int32_t i = 0; i < f->parameters; ++i) {
+        const perp_unknown* u = &f->e->parameter[i].info;
+        const double low = a->value[i] - factor * (a->value[i] - a->low[i]);
+        const double high = a->value[i] + factor * (a->high[i] - a->value[i]);
+        const bool bounded = f->e->parameter[i].kind != PERPI_PARAMETER_INERTIA;
+        if (a->identifiable[i]) {
+            a->low[i] = bounded && low < u->low ? u->low : low;
+            a->high[i] = bounded && high > u->high ? u->high : high;
+        }
+    }
+    for (int32_t i = 0; i < f->parameters * f->parameters; ++i) {
+        a->covariance[i] *= factor * factor;
+    }
+    return factor;
+}
+
+static void describe_end(const perpi_filter_run* f, double factor)
+{
+    perpi_answer* a = f->answer;
+    const double particles = (double)f->e->particles, least = f->info.effective * particles;
+    const char* kind = f->dynamic ? "with process noise" : "posterior";
+    const int used =
+        snprintf(a->message, sizeof a->message,
+                 "%.0f particles, %s: %lld resamplings, smallest effective sample size %.0f",
+                 particles, kind, (long long)f->info.resamplings, least);
+    const size_t at = used > 0 && (size_t)used < sizeof a->message ? (size_t)used : 0;
+    if (factor > 1.0) {
+        (void)snprintf(a->message + at, sizeof a->message - at,
+                       "; residuals are %.3g times the noise: the intervals are that much wider; "
+                       "the scene, the noise or some of the data are not as they should be",
+                       factor);
+    } else if (least < FEW) {
+        (void)snprintf(a->message + at, sizeof a->message - at,
+                       ": too few to trust the estimate; more particles, or more noise");
+    }
+    for (int32_t i = 0; f->dynamic && i < f->parameters; ++i) {
+        const size_t end = strlen(a->message);
+        if (!(f->walk[i] > 0.0)) {
+            (void)snprintf(a->message + end, sizeof a->message - end,
+                           "; '%s' has no noise of its own: its interval is an approximation",
+                           f->e->parameter[i].info.name);
+        }
+    }
+}
+
 static perp_status finish(perpi_filter_run* f)
 {
     perpi_answer* a = f->answer;
@@ -247,11 +301,7 @@ static perp_status finish(perpi_filter_run* f)
     a->evaluations = a->runs = f->info.simulations;
     a->converged = true;
     a->derivative = PERPI_DERIVATIVE_NONE;
-    const char* kind = f->dynamic ? "with process noise" : "posterior";
-    (void)snprintf(a->message, sizeof a->message,
-                   "%lld particles, %s: %lld resamplings, smallest effective sample size %.0f%%",
-                   (long long)e->particles, kind, (long long)f->info.resamplings,
-                   100.0 * f->info.effective);
+    describe_end(f, widen(f));
     json_t* filter =
         json_pack("{s:I, s:I, s:I, s:I, s:f, s:s}", "particles", e->particles, "resamplings",
                   f->info.resamplings, "simulations", f->info.simulations, "passes", f->info.passes,

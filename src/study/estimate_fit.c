@@ -13,6 +13,7 @@
 #define FIRST_DAMPING 1e-3
 #define LEAST_DAMPING 1e-12
 #define LARGEST_DAMPING 1e12
+#define EXCESS 5.0 /* standard deviations of a sum of squares */
 #define RANK 1e-12 /* pivots of the scaled information of start coordinates below it count as 0 */
 
 double perpi_fit_loss(const perpi_estimate* e, double residual)
@@ -35,6 +36,13 @@ double perpi_fit_weight(const perpi_estimate* e, double residual)
     case PERPI_LOSS_CAUCHY: return 1.0 / (1.0 + r / k * (r / k));
     }
     return 1.0;
+}
+
+double perpi_fit_excess(const perpi_estimate* e, double squares, double degrees)
+{
+    const double excess = degrees > 0.0 ? squares / degrees : 1.0;
+    const bool large = excess > 1.0 + EXCESS * sqrt(2.0 / degrees);
+    return e->loss == PERPI_LOSS_SQUARES && degrees > 0.0 && large ? excess : 1.0;
 }
 
 perp_status perpi_fit_create(const perpi_estimate_run* run, perpi_fit** fit)

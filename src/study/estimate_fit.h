@@ -44,6 +44,9 @@ PERP_NODISCARD perp_status perpi_fit_parameters(perpi_fit* fit, double* informat
 double perpi_fit_loss(const perpi_estimate* e, double residual);
 double perpi_fit_weight(const perpi_estimate* e, double residual);
 
+/* Sum of squares over degrees of freedom where it is more than the noise explains (by five standard deviations), else 1. Of
+ * other losses than squares 1: they expect outliers. */
+double perpi_fit_excess(const perpi_estimate* e, double squares, double degrees);
 /* Adds a series of so many rows to an answer. */
 PERP_NODISCARD perp_status perpi_answer_add_series(perp_context* context, perpi_answer* answer,
                                                    int32_t trajectory, int32_t rows,

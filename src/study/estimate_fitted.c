@@ -90,7 +90,9 @@ static void fit_channel(const perp_estimate* x, const perpi_channel* c, json_t* 
 
 perp_status perp_estimate_save(perp_estimate* x, const char* path)
 {
-    static const char* const kept[] = {"time", "rate", "trajectory", "start", NULL};
+    /* impacts are predicted by the method laws with its options */
+    static const char* const kept[] = {"time",   "rate",  "trajectory", "start",
+                                       "method", "after", "options",    NULL};
     const char* text = NULL;
     PERPI_TRY(fitted_scene(x, &text));
     json_t *root = json_object(), *noise = json_object();
@@ -105,7 +107,7 @@ perp_status perp_estimate_save(perp_estimate* x, const char* path)
     json_object_set_new(root, "description", json_string(about));
     for (int i = 0; kept[i] != NULL; ++i) {
         json_t* value = json_object_get(x->study->root, kept[i]);
-        if (value != NULL) {
+        if (value != NULL && (i < 4 || x->e->impacts)) {
             json_object_set(root, kept[i], value);
         }
     }

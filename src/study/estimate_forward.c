@@ -184,8 +184,9 @@ perp_status perpi_forward_create(perpi_predictor* p)
     PERPI_TRY(perpi_alloc(p->context, 6 * bodies, sizeof *p->flat_v, &p->flat_v));
     list_bodies(p, model);
     list_names(p);
-    p->derivative = are_differentiable(p, model) && !e->impacts ? PERPI_DERIVATIVE_FORWARD
-                                                                : PERPI_DERIVATIVE_DIFFERENCES;
+    p->derivative = are_differentiable(p, model) && !e->impacts && !e->start_flight
+                        ? PERPI_DERIVATIVE_FORWARD
+                        : PERPI_DERIVATIVE_DIFFERENCES;
     /* built with the starts of the unknowns; what is refused there is refused when it is needed */
     if (p->derivative == PERPI_DERIVATIVE_FORWARD && find_start_dependence(p) != PERP_OK) {
         p->derivative = PERPI_DERIVATIVE_DIFFERENCES;
@@ -219,7 +220,61 @@ static perp_status make_along(perpi_predictor* p, const double* parameter)
     return status;
 }
 
+/* ---- rotations ---------------------------------------------------------------------------------*/
+
+/* Of the exponential map: exp(r + e a) = exp(e left(r, a)) exp(r). */
+static vec3 left(vec3 r, vec3 a)
+{
+    const double angle = v3_norm(r);
+    const double f = angle < 1e-4 ? 0.5 : (1.0 - cos(angle)) / (angle * angle);
+    const double g = angle < 1e-4 ? 1.0 / 6.0 : (angle - sin(angle)) / (angle * angle * angle);
+    const vec3 once = v3_cross(r, a);
+    return v3_madd(v3_madd(a, f, once), g, v3_cross(r, once));
+}
+
+/* The inverse of its right Jacobian at r, times a: d log(exp(r) exp(-e a)) / d e = -this. At -r it is the inverse of
+ * left(r, .). */
+static vec3 inverse_right(vec3 r, vec3 a)
+{
+    const double angle = v3_norm(r);
+    const double f = angle < 1e-4
+                         ? 1.0 / 12.0
+                         : 1.0 / (angle * angle) - (1.0 + cos(angle)) / (2.0 * angle * sin(angle));
+    const vec3 once = v3_cross(r, a);
+    return v3_madd(v3_madd(a, 0.5, once), f, v3_cross(r, once));
+}
+
 /* ---- derivatives of one state -------------------------------------------------------------------*/
+
+/* The rotation vector by which a prediction turns the start of a body. */
+static vec3 start_turn(const perpi_prediction* x, int32_t body)
+{
+    double r[3] = {0};
+    for (int32_t i = 0; x->start != NULL && i < x->coordinates; ++i) {
+        const int32_t c = x->coordinate[i].coordinate;
+        if (x->coordinate[i].body == body && c >= 3 && c < 6) {
+            r[c - 3] = x->start[i];
+        }
+    }
+    return v3_from(r);
+}
+
+/* Number `at` of the state by start coordinate i. A rotation vector that is not 0 turns further by left(r, .). */
+static double by_coordinate(const reading* g, const perpi_along_state* state, int32_t i, int32_t at)
+{
+    const perpi_start* s = &g->x->coordinate[i];
+    const double* tangent = state->tangent + at;
+    const size_t stride = (size_t)state->stride;
+    if (g->p->planar || s->coordinate < 3 || s->coordinate >= 6) {
+        return tangent[(size_t)g->column[i] * stride];
+    }
+    const int32_t part = s->coordinate - 3;
+    const vec3 turn = left(start_turn(g->x, s->body),
+                           v3(part == 0 ? 1.0 : 0.0, part == 1 ? 1.0 : 0.0, part == 2 ? 1.0 : 0.0));
+    const size_t first = (size_t)(g->column[i] - part);
+    return turn.x * tangent[first * stride] + turn.y * tangent[(first + 1) * stride] +
+           turn.z * tangent[(first + 2) * stride];
+}
 
 /* d state by the unknowns of the prediction: coordinate c of body b by unknown j at (12 b + c) N + j. */
 static void spread_state(reading* g, const perpi_along_state* state)
@@ -242,8 +297,7 @@ static void spread_state(reading* g, const perpi_along_state* state)
                 }
             }
             for (int32_t i = 0; i < g->coordinates; ++i) {
-                to[g->n + i] =
-                    state->tangent[(size_t)g->column[i] * (size_t)state->stride + (size_t)at];
+                to[g->n + i] = by_coordinate(g, state, i, at);
             }
             if (g->of_start == NULL) {
                 continue;
@@ -414,7 +468,8 @@ static void measure_state(reading* g, const perpi_along_state* state)
                 }
             }
             for (int32_t k = 0; k < g->coordinates; ++k) {
-                to[g->n + k] = scale * by[g->column[k]];
+                const perpi_along_state one = {.tangent = by, .stride = 1};
+                to[g->n + k] = scale * by_coordinate(g, &one, k, 0);
             }
             int32_t column = p->along_names;
             for (int32_t s = 0; g->of_start != NULL && s < p->along_bodies; ++s) {
@@ -454,15 +509,24 @@ static void measure_state(reading* g, const perpi_along_state* state)
 
 /* ---- rows ---------------------------------------------------------------------------------------*/
 
-/* The inverse of the right Jacobian of the exponential map at r, times a: d log(exp(r) exp(-e a)) / d e = -this. */
-static vec3 inverse_right(vec3 r, vec3 a)
+/* The derivatives of an orientation between two steps, at q = exp(part w) q_a with exp(w) = q_b q_a^-1. */
+static void turn_between(const reading* g, const perpi_channel* c, double part, double* J)
 {
-    const double angle = v3_norm(r);
-    const double f = angle < 1e-4
-                         ? 1.0 / 12.0
-                         : 1.0 / (angle * angle) - (1.0 + cos(angle)) / (2.0 * angle * sin(angle));
-    const vec3 once = v3_cross(r, a);
-    return v3_madd(v3_madd(a, 0.5, once), f, v3_cross(r, once));
+    const perpi_predictor* p = g->p;
+    const double *a = p->row_a + c->first_column, *b = p->row_b + c->first_column;
+    const quat qa = {a[0], a[1], a[2], a[3]}, qb = {b[0], b[1], b[2], b[3]};
+    const quat whole = q4_mul(qb, q4_conj(qa));
+    const vec3 w = q4_log(whole), now = v3_scale(part, w);
+    const size_t N = (size_t)g->N, first = (size_t)c->first_residual * N;
+    for (size_t j = 0; j < N; ++j) {
+        const double *ta = p->tangent_a + first + j, *tb = p->tangent_b + first + j;
+        const vec3 by_a = v3(ta[0], ta[N], ta[2 * N]), by_b = v3(tb[0], tb[N], tb[2 * N]);
+        const vec3 dw = inverse_right(v3_neg(w), v3_sub(by_b, q4_rotate(whole, by_a)));
+        const vec3 by = v3_add(v3_scale(part, left(now, dw)), q4_rotate(q4_exp(now), by_a));
+        J[j] = -by.x / c->noise;
+        J[N + j] = -by.y / c->noise;
+        J[2 * N + j] = -by.z / c->noise;
+    }
 }
 
 static void put_row(reading* g, double part)
@@ -493,6 +557,10 @@ static void put_row(reading* g, double part)
             const double a = p->tangent_a[first + k], b = p->tangent_b[first + k];
             const double gap = r[c->first_residual + (int32_t)(k / N)];
             J[first + k] = isnan(gap) ? 0.0 : -(part == 1.0 ? b : a + part * (b - a)) / c->noise;
+        }
+        if (c->kind == PERPI_CHANNEL_ORIENTATION && !p->planar && part != 1.0 &&
+            !isnan(r[c->first_residual])) {
+            turn_between(g, c, part, J + first);
         }
         if (c->kind == PERPI_CHANNEL_ORIENTATION && !p->planar && !isnan(r[c->first_residual])) {
             const vec3 at = v3_scale(c->noise, v3_from(r + c->first_residual));
@@ -599,6 +667,9 @@ static perp_status differentiate_start(perpi_predictor* p, const perpi_predictio
         for (size_t b = 0; b < p->bodies; ++b) {
             double by[PERPI_START_COORDINATES];
             perpi_state_difference(&p->end_minus[b], &p->end_plus[b], p->planar, by);
+            if (!p->planar) { /* the start coordinates turn it further */
+                v3_to(q4_rotate(q4_exp(start_turn(x, (int32_t)b)), v3_from(by + 3)), by + 3);
+            }
             for (int k = 0; k < PERPI_START_COORDINATES; ++k) {
                 of[(PERPI_START_COORDINATES * b + (size_t)k) * (size_t)n + (size_t)j] =
                     by[k] / (2.0 * d);

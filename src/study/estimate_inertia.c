@@ -84,15 +84,18 @@ void perpi_inertia_physical(const perpi_inertia* inertia, const double* coordina
     for (int32_t i = 0; i < inertia->parts; ++i) {
         x[i] += coordinate[i];
     }
+    double all[PERPI_INERTIA_PARTS] = {0};
     if (inertia->planar) {
-        physical[0] = exp(x[0]);
-        physical[1] = exp(x[1]);
-        physical[2] = x[2];
-        physical[3] = x[3];
+        all[0] = exp(x[0]);
+        all[1] = exp(x[1]);
+        all[2] = x[2];
+        all[3] = x[3];
     } else {
-        physical_space(x, physical);
-        memcpy(physical + T1, x + T1, 3 * sizeof *x);
+        physical_space(x, all);
+        memcpy(all + T1, x + T1, 3 * sizeof *x);
     }
+    const size_t count = !inertia->planar ? (inertia->centre ? 10 : 7) : inertia->centre ? 4 : 2;
+    memcpy(physical, all, count * sizeof *physical);
 }
 
 /* ---- with the scene -----------------------------------------------------------------------------*/
@@ -231,7 +234,7 @@ static perp_status add_parameters(perpi_reader* r, perpi_estimate* e, perpi_iner
         *p = (perpi_parameter){.info = {.start = 0.0,
                                         .low = -INFINITY,
                                         .high = INFINITY,
-                                        .scale = length ? radius : 1.0},
+                                        .scale = length ? 0.1 * radius : 0.1},
                                .kind = PERPI_PARAMETER_INERTIA,
                                .prior = inertia->prior * (length ? radius : 1.0),
                                .inertia = (int32_t)(inertia - e->inertia),

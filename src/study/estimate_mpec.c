@@ -16,6 +16,9 @@
 /* Standard deviations by which a simulation may differ from the trajectory that was found. */
 static const double SAME_MOTION = 1e-3;
 
+/* Unless the study says otherwise: the most that table 7.1 prints [B09]. */
+enum { ITERATIONS = 443 };
+
 typedef struct program {
     perpi_estimate_run* run;
     perpi_answer* answer;
@@ -168,8 +171,11 @@ static bool update_noise(program* p)
 
 static perp_status solve_program(program* p)
 {
-    perpi_mpec_options options = {
-        .iterations = p->run->e->iterations, .progress = show_progress, .user = p};
+    const json_t* stop = json_object_get(p->run->study->root, "stop");
+    const bool given = json_object_get(stop, "iterations") != NULL;
+    perpi_mpec_options options = {.iterations = given ? p->run->e->iterations : ITERATIONS,
+                                  .progress = show_progress,
+                                  .user = p};
     bool estimated = false;
     for (int32_t i = 0; i < p->run->e->channel_count; ++i) {
         estimated = estimated || !p->run->e->channel[i].noise_given;

@@ -41,6 +41,7 @@ void perpi_predictor_destroy(perpi_predictor* p)
     perpi_free(context, p->centre);
     perpi_free(context, p->end_plus);
     perpi_free(context, p->end_minus);
+    perpi_free(context, p->flight);
     perpi_free(context, p);
 }
 
@@ -540,6 +541,24 @@ static perp_status differentiate(perpi_predictor* p, perpi_prediction* x, int32_
     return PERP_OK;
 }
 
+/* The same of derivatives that came along with the run: what differences could not see is 0. */
+static void drop_rounding(const perpi_predictor* p, const perpi_prediction* x)
+{
+    const perpi_estimate* e = p->e;
+    const int32_t n = e->parameter_count + x->coordinates;
+    for (int32_t i = 0; i < e->width; ++i) {
+        const double least = ROUNDING * size_of_column(p, x, p->plus, i);
+        for (int32_t k = 0; k < n; ++k) {
+            const double limit = least / (2.0 * difference_of(p, x, k));
+            for (int32_t r = 0; r < x->rows; ++r) {
+                double* by =
+                    x->jacobian + ((size_t)r * (size_t)e->width + (size_t)i) * (size_t)n + k;
+                *by = fabs(*by) > limit ? *by : 0.0;
+            }
+        }
+    }
+}
+
 perp_status perpi_predictor_predict(perpi_predictor* p, perpi_prediction* x)
 {
     const perpi_estimate* e = p->e;
@@ -557,6 +576,9 @@ perp_status perpi_predictor_predict(perpi_predictor* p, perpi_prediction* x)
     }
     bool can = false;
     const perp_status forward = perpi_forward_predict(p, x, &can);
+    if (can && forward == PERP_OK && x->jacobian != NULL) {
+        drop_rounding(p, x);
+    }
     if (can || forward != PERP_OK) {
         return forward;
     }

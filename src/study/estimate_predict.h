@@ -24,6 +24,10 @@ struct perpi_predictor {
     perp_body_state *end, *end_plus, *end_minus;
     double* centre; /* of bodies whose centre of mass is unknown: how far it moved, body frame */
     perpi_derivative derivative;
+    double* flight; /* residuals of the rows of a flight, then their columns */
+    size_t flight_room;
+    double* flight_column;
+    int32_t flight_rows; /* that the last start was fitted to; 0: none */
     /* forward derivatives (estimate_forward.c) */
     struct perpi_scene_along* along; /* of the scene with the values above; NULL: none yet */
     const char** along_name;         /* numbers of the scene that the parameters change */
@@ -61,5 +65,10 @@ PERP_NODISCARD perp_status perpi_forward_predict(perpi_predictor* p, perpi_predi
 
 /* One run without derivatives. */
 PERP_NODISCARD perp_status perpi_predictor_simulate(perpi_predictor* p, perpi_prediction* x);
+/* The start that the rows before the first contact say, at most start_rows of them: `state` in, a first guess (estimate_flight.c). */
+PERP_NODISCARD perp_status perpi_predictor_flight(perpi_predictor* p, const perpi_trajectory* t,
+                                                  int32_t row, const double* parameter,
+                                                  perp_body_state* state);
+double perpi_predictor_sensor_scale(const perpi_channel* c, const double* parameter);
 
 #endif

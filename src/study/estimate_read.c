@@ -17,9 +17,9 @@
 static const char* const methods[] = {"shooting",      "mpec", "particle-filter",
                                       "moving-window", "laws", NULL};
 static const char* const ours[] = {
-    "data",     "time",     "rate",   "trajectory",    "observe",   "noise",   "loss",
-    "hold_out", "segments", "window", "process_noise", "particles", "options", "candidates",
-    "start",    "seed",     NULL};
+    "data",      "time",     "rate",       "trajectory", "observe", "noise",
+    "loss",      "hold_out", "horizon",    "segments",   "window",  "process_noise",
+    "particles", "options",  "candidates", "start",      "seed",    NULL};
 
 const char* perpi_estimate_method_word(perpi_estimate_method method)
 {
@@ -236,7 +236,7 @@ static perp_status read_stop(perpi_reader* r, perp_study* s)
 static perp_status read_start(perpi_reader* r, perp_study* s)
 {
     static const char* const words[] = {"data", "scene", NULL};
-    static const char* const keys[] = {"from", "rows", NULL};
+    static const char* const keys[] = {"from", "rows", "flight", NULL};
     perpi_estimate* e = s->estimate;
     const json_t* start = json_object_get(s->root, "start");
     int from = 0;
@@ -246,6 +246,11 @@ static perp_status read_start(perpi_reader* r, perp_study* s)
         PERPI_TRY(perpi_read_object(r, start, keys));
         PERPI_TRY(perpi_study_word(r, start, "from", words, &from));
         PERPI_TRY(perpi_study_whole(r, start, "rows", 2, 1000, &rows));
+        PERPI_TRY(perpi_read_bool(r, start, "flight", &e->start_flight));
+        if (e->start_flight && (rows < 3 || from == 1)) {
+            return perpi_reader_fail_key(r, "flight", PERP_ERROR_INPUT,
+                                         "needs /start/rows, at least 3, and a start from data");
+        }
         perpi_reader_leave(r, mark);
     } else {
         PERPI_TRY(perpi_study_word(r, s->root, "start", words, &from));
@@ -278,6 +283,7 @@ static perp_status read_choices(perpi_reader* r, perp_study* s)
     e->process_noise = json_object_get(s->root, "process_noise");
     e->options = json_object_get(s->root, "options");
     e->candidates = json_object_get(s->root, "candidates");
+    PERPI_TRY(read_positive(r, s->root, "horizon", &e->horizon));
     PERPI_TRY(perpi_read_number(r, s->root, "hold_out", &e->hold_out));
     if (!(e->hold_out >= 0.0 && e->hold_out < 1.0)) {
         return perpi_reader_fail_key(r, "hold_out", PERP_ERROR_INPUT,

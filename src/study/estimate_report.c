@@ -55,7 +55,7 @@ static void summarise(summary* s, double x)
     }
 }
 
-static void measure_errors(const perpi_estimate* e, const perpi_trajectory* t, perpi_errors* x)
+void perpi_report_measure(const perpi_estimate* e, const perpi_trajectory* t, perpi_errors* x)
 {
     summary place = {0}, turn = {0};
     for (int32_t r = 0; r < t->rows; ++r) {
@@ -83,23 +83,28 @@ static void measure_errors(const perpi_estimate* e, const perpi_trajectory* t, p
     x->largest_rotation = turn.count > 0.0 ? turn.largest : NAN;
 }
 
-static perp_status predict_one(perp_estimate* x, perpi_predictor* predictor, int32_t k)
+perp_status perpi_report_room(const perp_estimate* x, int32_t trajectory)
 {
     const perpi_estimate* e = x->e;
-    const perpi_trajectory* t = &x->data->trajectory[k];
-    perpi_errors* error = &x->error[k];
-    const bool fitted = x->answer != NULL && !t->held_out && e->start_count > 0;
+    const perpi_trajectory* t = &x->data->trajectory[trajectory];
+    perpi_errors* error = &x->error[trajectory];
+    error->energy = NAN;
     PERPI_TRY(perpi_alloc(x->context, (size_t)e->channel_count, sizeof(double), &error->sum));
     PERPI_TRY(perpi_alloc(x->context, (size_t)e->channel_count, sizeof(double), &error->count));
     PERPI_TRY(perpi_alloc(x->context, (size_t)t->rows * (size_t)e->columns, sizeof(double),
                           &error->prediction));
     PERPI_TRY(perpi_alloc(x->context, (size_t)t->rows * (size_t)e->width, sizeof(double),
                           &error->residual));
-    if (e->impacts) { /* pairs of states, which no run leads through */
-        error->position = error->rotation = error->last_position = error->last_rotation = NAN;
-        error->largest_position = error->largest_rotation = NAN;
-        return PERP_OK;
-    }
+    return PERP_OK;
+}
+
+static perp_status predict_one(perp_estimate* x, perpi_predictor* predictor, int32_t k)
+{
+    const perpi_estimate* e = x->e;
+    const perpi_trajectory* t = &x->data->trajectory[k];
+    perpi_errors* error = &x->error[k];
+    const bool fitted = x->answer != NULL && !t->held_out && e->start_count > 0;
+    PERPI_TRY(perpi_report_room(x, k));
     perpi_prediction p = {.trajectory = t,
                           .parameter = x->parameter,
                           .start =
@@ -116,7 +121,7 @@ static perp_status predict_one(perp_estimate* x, perpi_predictor* predictor, int
         error->position = error->rotation = error->last_position = error->last_rotation = NAN;
         error->largest_position = error->largest_rotation = NAN;
     } else {
-        measure_errors(e, t, error);
+        perpi_report_measure(e, t, error);
     }
     return PERP_OK;
 }
@@ -124,6 +129,9 @@ static perp_status predict_one(perp_estimate* x, perpi_predictor* predictor, int
 perp_status perpi_report_predict(perp_estimate* x, perpi_predictor* predictor)
 {
     PERPI_TRY(perpi_alloc(x->context, (size_t)x->data->count, sizeof *x->error, &x->error));
+    if (x->e->impacts) {
+        return perpi_report_impacts(x, predictor);
+    }
     for (int32_t k = 0; k < x->data->count; ++k) {
         PERPI_TRY(predict_one(x, predictor, k));
     }
@@ -198,7 +206,7 @@ static json_t* errors_json(const perp_estimate* x, bool held_out)
 {
     const perpi_estimate* e = x->e;
     json_t *object = json_object(), *channels = json_object(), *list = json_array();
-    summary place = {0}, turn = {0}, last_place = {0}, last_turn = {0};
+    summary place = {0}, turn = {0}, last_place = {0}, last_turn = {0}, energy = {0}, square = {0};
     int64_t count = 0, failed = 0;
     for (int32_t k = 0; k < x->data->count; ++k) {
         const perpi_trajectory* t = &x->data->trajectory[k];
@@ -212,6 +220,8 @@ static json_t* errors_json(const perp_estimate* x, bool held_out)
         summarise(&turn, error->rotation);
         summarise(&last_place, error->last_position);
         summarise(&last_turn, error->last_rotation);
+        summarise(&energy, error->energy);
+        summarise(&square, error->energy * error->energy);
         json_t *item = json_object(), *rms = json_object();
         json_object_set_new(item, "trajectory", json_integer(t->number));
         json_object_set_new(item, "rows", json_integer(t->rows));
@@ -224,6 +234,9 @@ static json_t* errors_json(const perp_estimate* x, bool held_out)
             json_object_set_new(
                 rms, e->channel[i].name,
                 perpi_json_number(error->failed ? NAN : sqrt(error->sum[i] / error->count[i])));
+        }
+        if (e->impacts) {
+            json_object_set_new(item, "kinetic_energy_error", perpi_json_number(error->energy));
         }
         json_object_set_new(item, "rms", rms);
         if (error->failed) {
@@ -255,6 +268,13 @@ static json_t* errors_json(const perp_estimate* x, bool held_out)
                         perpi_json_number(last_place.sum / last_place.count));
     json_object_set_new(object, "final_rotation_degrees",
                         perpi_json_number(DEGREES * last_turn.sum / last_turn.count));
+    if (e->impacts) { /* in the norm of the kinetic energy, relative to that before the impact */
+        json_object_set_new(object, "kinetic_energy_error",
+                            json_pack("{s:o, s:o, s:o}", "rms",
+                                      perpi_json_number(sqrt(square.sum / square.count)), "mean",
+                                      perpi_json_number(energy.sum / energy.count), "largest",
+                                      perpi_json_number(energy.largest)));
+    }
     json_object_set_new(object, "channels", channels);
     json_object_set_new(object, "each", list);
     return object;

@@ -13,6 +13,8 @@ typedef struct perpi_errors {
     double position, rotation;           /* mean over rows: length, radians; NaN: not observed */
     double last_position, last_rotation; /* of the last row that has them */
     double largest_position, largest_rotation;
+    double
+        energy; /* of an impact: error in the norm of the kinetic energy, relative to that before; NaN: none */
     double* prediction; /* rows x columns */
     double* residual;   /* rows x width */
 } perpi_errors;
@@ -34,6 +36,12 @@ struct perp_estimate {
 
 /* Predicts every trajectory with the values of the estimate: those that were fitted from their fitted starts. */
 PERP_NODISCARD perp_status perpi_report_predict(perp_estimate* x, perpi_predictor* predictor);
+/* Of one trajectory whose residuals are known: sums, means and largest errors. */
+void perpi_report_measure(const perpi_estimate* e, const perpi_trajectory* t, perpi_errors* x);
+/* Room for the arrays of one trajectory. */
+PERP_NODISCARD perp_status perpi_report_room(const perp_estimate* x, int32_t trajectory);
+/* laws_report.c: the same for impacts, by the law of impact. */
+PERP_NODISCARD perp_status perpi_report_impacts(perp_estimate* x, perpi_predictor* predictor);
 /* The JSON object. */
 PERP_NODISCARD perp_status perpi_report_write(perp_estimate* x);
 /* Whether the scene follows the data at all; else PERP_ERROR_SOLVE with the reason. */

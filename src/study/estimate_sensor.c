@@ -6,6 +6,9 @@
 #include "model/model.h"
 #include "study/estimate_predict.h"
 
+/* Rows whose mean rates are the first guess of a start that is fitted to a flight. */
+#define FLIGHT_GUESS 4
+
 double perpi_sensor_value(const perpi_sensor_number* n, const double* parameter)
 {
     return n->parameter >= 0 ? parameter[n->parameter] : n->value;
@@ -28,6 +31,11 @@ static void put_quat(quat q, double* x)
     x[1] = q.x;
     x[2] = q.y;
     x[3] = q.z;
+}
+
+double perpi_predictor_sensor_scale(const perpi_channel* c, const double* parameter)
+{
+    return c->has_sensor ? perpi_sensor_value(&c->scale, parameter) : 1.0;
 }
 
 /* To (-pi, pi]. */
@@ -239,7 +247,9 @@ static void start_of_channel(const perpi_predictor* p, const perpi_channel* c, c
                      : c->kind == PERPI_CHANNEL_ANGULAR_VELOCITY ? 1
                                                                  : 2;
     double x[PERPI_CHANNEL_COLUMNS] = {0};
+    const perp_model* model = perp_scene_model(p->study->scene);
     if (c->body < 0 || (c->kind == PERPI_CHANNEL_QUANTITY && c->start_coordinate < 0) ||
+        model->body[c->body].joints > 0 || /* a noisy pose would part them */
         mine != pass || !unscaled(c, row, parameter, x)) {
         return;
     }
@@ -352,7 +362,11 @@ void perpi_nominal_of_row(perpi_predictor* p, const perpi_trajectory* t, int32_t
     }
     if (!p->e->start_from_scene || row > 0) {
         start_of_row(p, t->value + (size_t)row * (size_t)p->e->columns, parameter, state);
-        const int32_t rows = row > 0 && p->e->start_rows < 3 ? 3 : p->e->start_rows;
+        const bool flight = p->e->start_flight && row == 0;
+        const int32_t rows = flight ? FLIGHT_GUESS
+                             : row > 0 && !(p->e->start_rows >= 3 && !p->e->start_flight)
+                                 ? 3
+                                 : p->e->start_rows;
         if (rows > 1) { /* between the ends nobody knows velocities otherwise */
             rates_of_rows(p, t, row, rows, parameter, state, p->state);
         }
@@ -365,5 +379,6 @@ perp_status perpi_predictor_nominal(perpi_predictor* p, const perpi_trajectory* 
     perp_sim* sim = NULL;
     PERPI_TRY(perpi_predictor_sim(p, parameter, 0.0, &sim));
     perpi_nominal_of_row(p, t, row, parameter, state);
-    return PERP_OK;
+    return p->e->start_flight && row == 0 ? perpi_predictor_flight(p, t, row, parameter, state)
+                                          : PERP_OK;
 }

@@ -13,7 +13,10 @@
 #include "study/estimate_evaluate.h"
 
 #define FIRST_DAMPING 1e-4
-#define LEAST_DAMPING 1e-12
+/* Not less: directions of which the data say nothing must not run away by rounding. */
+#define LEAST_DAMPING 1e-10
+/* The longest step of a parameter, in its sizes. */
+#define LONGEST 3.0
 #define MOST_DAMPING 1e12
 /* Damping up to which a step counts as one of Gauss and Newton's method. */
 #define SMALL_DAMPING 1e-2
@@ -23,6 +26,15 @@
 #define PIVOT 1e-13
 /* Values that are tried of a parameter without influence. */
 #define PLATEAU_POINTS 8
+/* Weights of gaps between segments, in units that are about the noise. */
+#define FIRST_WEIGHT 1e-6
+#define LAST_WEIGHT 1e8
+#define JOIN_WEIGHT 1e2
+#define WEIGHT_FACTOR 100.0
+/* A gap that counts as none, in units. */
+#define NO_GAP 1e-3
+/* Residuals larger than the noise explains, by so many standard deviations of their sum of squares, widen intervals. */
+#define EXCESS 5.0
 /* Estimated noise: rounds, and the relative change that ends them. */
 #define NOISE_ROUNDS 30
 #define NOISE_CHANGE 1e-3
@@ -35,9 +47,8 @@ typedef struct shooting {
     perpi_estimate* e;
     perpi_evaluator* ev;
     perpi_answer* answer;
-    int32_t n, m, N;
+    int32_t n, m, N; /* parameters, own unknowns of a trajectory, both */
     double damping;
-    double weight;           /* of the gaps at nodes, in the merit */
     double *A, *b;           /* reduced system */
     double *step, *moved;    /* of the parameters; count x m of the starts behind them */
     double *factor, *solved; /* of one trajectory: m x m, m x (n + 1) */
@@ -102,6 +113,12 @@ static double precision(double prior)
     return isnan(prior) ? 0.0 : 1.0 / (prior * prior);
 }
 
+/* Of an own unknown of a trajectory: nodes have none. */
+static double own_precision(const shooting* s, int32_t i)
+{
+    return i < s->e->start_count ? precision(s->e->start[i].prior) : 0.0;
+}
+
 static double prior_cost(const shooting* s)
 {
     const perpi_evaluator* ev = s->ev;
@@ -113,7 +130,7 @@ static double prior_cost(const shooting* s)
     for (int32_t k = 0; k < ev->count; ++k) {
         for (int32_t i = 0; i < s->m; ++i) {
             const double off = ev->start[(size_t)k * (size_t)s->m + (size_t)i];
-            cost += 0.5 * precision(s->e->start[i].prior) * off * off;
+            cost += 0.5 * own_precision(s, i) * off * off;
         }
     }
     return cost;
@@ -125,17 +142,12 @@ static double prior_cost(const shooting* s)
 static perp_status evaluate(shooting* s, bool derivatives, double* cost, double* merit)
 {
     PERPI_TRY(perpi_evaluator_run(s->ev, derivatives));
-    double gap = 0.0;
     *cost = prior_cost(s);
     for (int32_t k = 0; k < s->ev->count; ++k) {
         const perpi_part* part = &s->ev->part[k];
         *cost += part->status == PERP_OK && isfinite(part->cost) ? part->cost : INFINITY;
-        gap += part->gap;
     }
-    *merit = *cost + 0.5 * s->weight * gap;
-    if (isnan(*merit)) {
-        *merit = *cost = INFINITY;
-    }
+    *merit = isnan(*cost) ? INFINITY : *cost;
     return PERP_OK;
 }
 
@@ -158,7 +170,7 @@ static void eliminate_start(shooting* s, int32_t k, double damping)
     const perpi_part* part = &s->ev->part[k];
     const int32_t n = s->n, m = s->m, N = s->N;
     for (int32_t i = 0; i < m; ++i) {
-        const double prior = precision(s->e->start[i].prior);
+        const double prior = own_precision(s, i);
         for (int32_t j = 0; j < m; ++j) {
             s->factor[i * m + j] = part->H[(n + i) * N + n + j];
         }
@@ -242,6 +254,15 @@ static void step_parameters(shooting* s)
                 s->fixed[i] = again = true;
             }
         }
+        double longest = 0.0;
+        for (int32_t i = 0; !again && i < n; ++i) {
+            const double at = fabs(s->ev->parameter[i]), scale = s->e->parameter[i].info.scale;
+            const double by = fabs(x[i]) / (at > scale ? at : scale);
+            longest = by > longest ? by : longest;
+        }
+        for (int32_t i = 0; longest > LONGEST && i < n; ++i) {
+            x[i] *= LONGEST / longest;
+        }
         for (int32_t i = 0; !again && i < n; ++i) {
             const perp_unknown* u = &s->e->parameter[i].info;
             const double at = s->ev->parameter[i];
@@ -289,11 +310,10 @@ static double step_starts(shooting* s)
             predicted -= sum * s->row[i];
         }
         for (int32_t i = 0; i < m; ++i) {
-            const double w = precision(s->e->start[i].prior);
+            const double w = own_precision(s, i);
             predicted -=
                 w * start[i] * (s->ev->start[(size_t)k * (size_t)m + (size_t)i] + 0.5 * start[i]);
         }
-        predicted += 0.5 * s->weight * part->gap;
     }
     return predicted;
 }
@@ -324,27 +344,20 @@ static void restore_point(shooting* s)
     }
 }
 
-/* Nodes move by S (step) + c. */
-static void move_nodes(shooting* s, int32_t k)
+/* Nodes move by their coordinates of the step. */
+static void move_nodes(shooting* s, int32_t k, const double* step)
 {
     perpi_evaluator* ev = s->ev;
-    const size_t N = (size_t)s->N, M = (size_t)ev->M;
     for (int32_t j = 0; j < ev->nodes; ++j) {
-        const double* S = ev->part[k].node + (size_t)j * M * (N + 1);
-        const double* c = S + M * N;
         perp_body_state* state =
             ev->node + ((size_t)k * (size_t)ev->nodes + (size_t)j) * ev->bodies;
+        const double* own = step + ev->m + j * ev->M;
         for (size_t b = 0; b < ev->bodies; ++b) {
             double by[PERPI_START_COORDINATES] = {0};
-            for (size_t i = 0; i < M; ++i) {
-                if (ev->coordinate[i].body != (int32_t)b) {
-                    continue;
+            for (int32_t i = 0; i < ev->M; ++i) {
+                if (ev->coordinate[i].body == (int32_t)b) {
+                    by[ev->coordinate[i].coordinate] = own[i];
                 }
-                double x = c[i];
-                for (size_t a = 0; a < N; ++a) {
-                    x += S[i * N + a] * s->row[a];
-                }
-                by[ev->coordinate[i].coordinate] = x;
             }
             perpi_state_displace(&state[b], ev->planar, by);
         }
@@ -361,12 +374,10 @@ static void move_point(shooting* s)
     }
     for (int32_t k = 0; k < ev->count; ++k) {
         const double* start = s->step + s->n + (size_t)k * (size_t)s->m;
-        memcpy(s->row, s->step, (size_t)s->n * sizeof *s->row);
-        for (int32_t i = 0; i < s->m; ++i) {
-            s->row[s->n + i] = start[i];
+        for (int32_t i = 0; i < ev->m; ++i) {
             ev->start[(size_t)k * (size_t)s->m + (size_t)i] += start[i];
         }
-        move_nodes(s, k);
+        move_nodes(s, k, start);
     }
 }
 
@@ -425,10 +436,8 @@ static perp_status advance(shooting* s, bool* done)
     return PERP_OK;
 }
 
-/* Costs of gaps weigh as those of the residuals to begin with. */
 static perp_status first_evaluation(shooting* s)
 {
-    s->weight = 0.0;
     PERPI_TRY(evaluate(s, true, &s->cost, &s->merit));
     int32_t k = 0;
     const perpi_part* bad = first_failure(s, &k);
@@ -438,12 +447,6 @@ static perp_status first_evaluation(shooting* s)
                           (long long)s->e->data.trajectory[k].number,
                           bad != NULL ? bad->message : "its residuals are not finite");
     }
-    double gap = 0.0;
-    for (int32_t i = 0; i < s->ev->count; ++i) {
-        gap += s->ev->part[i].gap;
-    }
-    s->weight = gap > 0.0 ? 2.0 * s->cost / gap : 0.0;
-    s->merit = s->cost + 0.5 * s->weight * gap;
     return PERP_OK;
 }
 
@@ -497,11 +500,76 @@ static perp_status descend(shooting* s)
     return s->cancelled ? perpi_fail(s->context, PERP_ERROR_CANCELLED, "interrupted") : PERP_OK;
 }
 
+static void use_evaluator(shooting* s, perpi_evaluator* ev)
+{
+    s->ev = ev;
+    s->m = ev->own;
+    s->N = ev->N;
+    ev->stop = stop_now;
+    ev->user = s;
+}
+
+/* Goes on without segments, if a run through all of a trajectory follows its segments: then the last steps and the
+ * information are not burdened with the weights of gaps. Where motion is chaotic it does not. */
+static perp_status join_segments(shooting* s, bool* joined)
+{
+    static const double WORSE = 4.0, MORE = 100.0;
+    perpi_evaluator *parts = s->ev, *whole = NULL;
+    const int32_t segments = s->e->segments;
+    const double cost = s->cost;
+    *joined = false;
+    s->e->segments = 1;
+    const perp_status status = perpi_evaluator_create(s->run, false, &whole);
+    s->e->segments = segments;
+    PERPI_TRY(status);
+    memcpy(whole->parameter, parts->parameter, (size_t)s->n * sizeof *whole->parameter);
+    memcpy(whole->noise, parts->noise, (size_t)s->e->channel_count * sizeof *whole->noise);
+    for (int32_t k = 0; k < whole->count && whole->m > 0; ++k) {
+        memcpy(whole->start + (size_t)k * (size_t)whole->m,
+               parts->start + (size_t)k * (size_t)parts->own,
+               (size_t)whole->m * sizeof *whole->start);
+    }
+    whole->evaluations = parts->evaluations;
+    whole->runs = parts->runs;
+    use_evaluator(s, whole);
+    const perp_status first = evaluate(s, false, &s->cost, &s->merit);
+    *joined = first == PERP_OK && s->cost <= WORSE * cost + MORE;
+    perpi_evaluator_destroy(*joined ? parts : whole);
+    if (!*joined) {
+        use_evaluator(s, parts);
+    }
+    return first;
+}
+
+/* Gaps become dearer from search to search, until a run without segments can go on, or none is left. */
+static perp_status close_gaps(shooting* s)
+{
+    bool joined = false;
+    s->ev->weight = FIRST_WEIGHT;
+    for (;;) {
+        s->damping = FIRST_DAMPING;
+        PERPI_TRY(first_evaluation(s));
+        PERPI_TRY(descend(s));
+        if (s->ev->weight >= JOIN_WEIGHT) {
+            PERPI_TRY(join_segments(s, &joined));
+        }
+        if (joined || s->ev->weight >= LAST_WEIGHT) {
+            return PERP_OK;
+        }
+        s->ev->weight *= WEIGHT_FACTOR;
+    }
+}
+
 static perp_status search(shooting* s)
 {
     bool moved = false;
     s->damping = FIRST_DAMPING;
     s->answer->converged = false;
+    if (s->ev->nodes > 0 && s->ev->weight == 0.0) {
+        PERPI_TRY(close_gaps(s));
+        s->damping = FIRST_DAMPING;
+        s->answer->converged = false;
+    }
     PERPI_TRY(first_evaluation(s));
     PERPI_TRY(leave_plateaus(s, &moved));
     PERPI_TRY(descend(s));
@@ -575,7 +643,7 @@ static double count_values(const shooting* s)
 static perp_status update_noise(shooting* s, double* change)
 {
     const double values = count_values(s);
-    const double unknowns = s->n + (double)s->m * s->ev->count;
+    const double unknowns = s->n + (double)s->ev->m * s->ev->count;
     const double part = values > unknowns ? 1.0 - unknowns / values : 1.0 / values;
     double* room = NULL;
     *change = 0.0;
@@ -606,7 +674,7 @@ static perp_status fill_answer(shooting* s)
     perpi_evaluator* ev = s->ev;
     double squares = 0.0, slopes = 0.0;
     const double values = count_values(s);
-    a->degrees = values - s->n - (double)s->m * ev->count;
+    a->degrees = values - s->n - (double)ev->m * ev->count;
     for (int32_t k = 0; k < ev->count; ++k) {
         const int32_t rows = s->e->data.trajectory[ev->used[k]].rows;
         for (int32_t i = 0; i < rows * s->e->width; ++i) {
@@ -620,7 +688,21 @@ static perp_status fill_answer(shooting* s)
             slopes += slope;
         }
     }
-    if (s->e->loss != PERPI_LOSS_SQUARES) {
+    const double excess = a->degrees > 0.0 ? squares / a->degrees : 1.0;
+    if (s->e->loss == PERPI_LOSS_SQUARES && a->degrees > 0.0 &&
+        excess > 1.0 + EXCESS * sqrt(2.0 / a->degrees)) {
+        for (int32_t k = 0; k < ev->count; ++k) {
+            for (int32_t i = 0; i < s->N * s->N; ++i) {
+                ev->part[k].H[i] /= excess;
+            }
+        }
+        if (a->message[0] == '\0') {
+            (void)snprintf(a->message, sizeof a->message,
+                           "residuals are %.3g times the noise: the intervals are that much wider; "
+                           "the scene, the noise or some of the data are not as they should be",
+                           sqrt(excess));
+        }
+    } else if (s->e->loss != PERPI_LOSS_SQUARES) {
         const double mean = slopes / values;
         const double variance = squares / (a->degrees > 1.0 ? a->degrees : 1.0) / (mean * mean);
         for (int32_t k = 0; k < ev->count; ++k) {
@@ -631,9 +713,9 @@ static perp_status fill_answer(shooting* s)
     }
     reduce(s, 0.0, a->unreduced);
     memcpy(a->search, ev->parameter, (size_t)s->n * sizeof *a->search);
-    for (int32_t k = 0; k < ev->count && s->m > 0; ++k) {
-        memcpy(a->start + (size_t)ev->used[k] * (size_t)s->m, ev->start + (size_t)k * (size_t)s->m,
-               (size_t)s->m * sizeof *a->start);
+    for (int32_t k = 0; k < ev->count && ev->m > 0; ++k) {
+        memcpy(a->start + (size_t)ev->used[k] * (size_t)ev->m, ev->start + (size_t)k * (size_t)s->m,
+               (size_t)ev->m * sizeof *a->start);
     }
     for (int32_t i = 0; i < s->e->channel_count; ++i) {
         a->noise[i] = s->e->channel[i].noise = ev->noise[i];
@@ -653,12 +735,12 @@ static void say_end(shooting* s)
     for (int32_t k = 0; k < s->ev->count; ++k) {
         gap = s->ev->part[k].gap > gap ? s->ev->part[k].gap : gap;
     }
-    if (a->converged && gap > 1e-6) {
+    if (a->converged && gap > NO_GAP) {
         a->converged = false;
         (void)snprintf(a->message, sizeof a->message,
-                       "gaps of up to %.3g sizes of the scene are left between segments: use fewer "
+                       "gaps of up to %.3g times the noise are left between segments: use fewer "
                        "segments, or more iterations",
-                       sqrt(gap));
+                       gap);
     } else if (!a->converged) {
         (void)snprintf(a->message, sizeof a->message, "%s",
                        a->iterations >= s->e->iterations
@@ -750,13 +832,10 @@ perp_status perpi_estimate_shooting(perpi_estimate_run* run, perpi_answer* answe
                   .context = run->context,
                   .e = run->e,
                   .answer = answer,
-                  .n = run->e->parameter_count,
-                  .m = run->e->start_count};
-    s.N = s.n + s.m;
+                  .n = run->e->parameter_count};
     perp_status status = perpi_evaluator_create(run, false, &s.ev);
     if (status == PERP_OK) {
-        s.ev->stop = stop_now;
-        s.ev->user = &s;
+        use_evaluator(&s, s.ev);
         status = shoot(&s);
     }
     if (s.ev != NULL) {

@@ -12,6 +12,10 @@
 #include "linalg/dense.h"
 #include "study/estimate_fit.h"
 
+#define NO_INFLUENCE 1e-6 /* information, of a change from bound to bound */
+
+enum { PLATEAU_POINTS = 8 };
+
 typedef struct window_state {
     perpi_estimate_run* run;
     const perpi_estimate* e;
@@ -23,7 +27,8 @@ typedef struct window_state {
     double *information, *transition, *scratch;
     int32_t* pivot;
     bool arrival;
-    int64_t windows, stopped; /* of these, ended by the limit of iterations */
+    /* of these, ended by the limit of iterations; with residuals larger than the noise explains */
+    int64_t windows, stopped, excessive;
 } window_state;
 
 /* ---- priors -------------------------------------------------------------------------------------*/
@@ -167,6 +172,38 @@ static perp_status move_start(window_state* w, const perpi_trajectory* t, int32_
     return status;
 }
 
+/* A sticking contact hides its friction: no derivative, however wrong the value. Where the fit is bad and a parameter has no
+ * influence, values between its bounds are tried. */
+static perp_status leave_plateau(window_state* w, const perpi_fit_def* def)
+{
+    perpi_fit* f = w->fit;
+    const int32_t n = f->n;
+    double *first = w->scratch, *best = first + n;
+    for (int32_t i = 0; i < f->parameters; ++i) {
+        const perp_unknown* u = &w->e->parameter[i].info;
+        const double range = u->high - u->low;
+        const double information = f->H[i * n + i] - w->prior[i * n + i];
+        const double excess = perpi_fit_excess(w->e, f->squares, (double)(f->values - n));
+        if (!isfinite(range) || information * range * range > NO_INFLUENCE || !(excess > 1.0)) {
+            continue;
+        }
+        double cost = f->cost;
+        memcpy(first, f->z, (size_t)n * sizeof *first);
+        memcpy(best, first, (size_t)n * sizeof *best);
+        for (int k = 0; k < PLATEAU_POINTS; ++k) {
+            memcpy(f->z, first, (size_t)n * sizeof *first);
+            f->z[i] = u->low + (k + 0.5) / PLATEAU_POINTS * range;
+            if (perpi_fit_run(f, def) == PERP_OK && f->cost < cost) {
+                cost = f->cost;
+                memcpy(best, f->z, (size_t)n * sizeof *best);
+            }
+        }
+        memcpy(f->z, best, (size_t)n * sizeof *best);
+        PERPI_TRY(perpi_fit_run(f, def));
+    }
+    return PERP_OK;
+}
+
 static perp_status fit_window(window_state* w, const perpi_trajectory* t, int32_t first,
                               int32_t row)
 {
@@ -177,7 +214,10 @@ static perp_status fit_window(window_state* w, const perpi_trajectory* t, int32_
                                .mean = w->mean,
                                .information = w->prior};
     perpi_fit* f = w->fit;
-    const perp_status status = perpi_fit_run(f, &def);
+    perp_status status = perpi_fit_run(f, &def);
+    if (status == PERP_OK) {
+        status = leave_plateau(w, &def);
+    }
     w->answer->iterations += f->iterations;
     w->windows += 1;
     w->stopped += !f->converged;
@@ -207,6 +247,11 @@ static perp_status take_window(window_state* w)
     }
     a->combination_count = 0;
     PERPI_TRY(perpi_fit_parameters(f, w->information));
+    const double excess = perpi_fit_excess(w->e, f->squares, a->degrees);
+    w->excessive += excess > 1.0;
+    for (int32_t i = 0; i < f->parameters * f->parameters; ++i) {
+        w->information[i] /= excess;
+    }
     return perpi_answer_intervals(w->run->context, w->e, w->information, a);
 }
 
@@ -331,8 +376,11 @@ perp_status perpi_estimate_window(perpi_estimate_run* run, perpi_answer* answer)
             answer->noise[i] = run->e->channel[i].noise;
         }
         (void)snprintf(answer->message, sizeof answer->message,
-                       "%lld windows of at most %d rows; the estimate is that of the last one",
-                       (long long)w.windows, (int)run->e->window);
+                       "%lld windows of at most %d rows; the estimate is that of the last one%s",
+                       (long long)w.windows, (int)run->e->window,
+                       w.excessive == 0 ? ""
+                                        : "; in some windows residuals are larger than the noise "
+                                          "explains, and the intervals that much wider");
     }
     perpi_fit_destroy(w.fit);
     perpi_free(run->context, w.state);

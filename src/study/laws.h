@@ -69,10 +69,13 @@ PERP_NODISCARD perp_status perpi_laws_use(perpi_laws* laws, const perpi_data* da
 PERP_NODISCARD perp_status perpi_laws_evaluate(perpi_laws* laws, const double* parameter,
                                                bool derivatives);
 
-/* Error of the velocities that the law of impact gives after each pair, in the norm of the kinetic energy, relative to that
+/* The study's /options. */
+PERP_NODISCARD perp_status perpi_laws_options(perpi_laws* laws, const char* origin);
+
+/* Velocities after an impact by its law, into laws->v_next, and their error in the norm of the kinetic energy, relative to that
  * before: sqrt(|v+ - v+ predicted|^2 / |v|^2), norms by the masses at the parameters; NaN: no contact, or no solution. */
-PERP_NODISCARD perp_status perpi_laws_predict(perpi_laws* laws, const double* parameter,
-                                              double* error);
+PERP_NODISCARD perp_status perpi_laws_impact(perpi_laws* laws, const perpi_laws_pair* pair,
+                                             const double* parameter, double* error);
 /* States of a pair as the channels give them: laws->q, v, q_after, v_after. */
 PERP_NODISCARD perp_status perpi_laws_states(perpi_laws* laws, const perpi_laws_pair* pair,
                                              const double* parameter, const perp_model* model);

@@ -7,6 +7,7 @@
  * for each pair.
  */
 #include <math.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "linalg/dense.h"
@@ -111,6 +112,67 @@ void perpi_laws_destroy(perpi_laws* x)
     perpi_law_pair_free(context, &x->work);
     perpi_law_work_free(&x->minimise);
     perpi_free(context, x);
+}
+
+/* ---- options -------------------------------------------------------------------------------------*/
+
+static perp_status bad_option(const perpi_laws* x, const char* origin, const char* key,
+                              const char* text)
+{
+    return perpi_fail(x->context, PERP_ERROR_INPUT, "%s: /options/%s: %s", origin, key, text);
+}
+
+static perp_status read_option(perpi_laws* x, const char* origin, const char* key,
+                               const json_t* value)
+{
+    static const char* const known[] = {"stride", "closed", "gap_time", "residual"};
+    const double number = json_number_value(value);
+    int which = 0;
+    while (which < 4 && strcmp(known[which], key) != 0) {
+        ++which;
+    }
+    if (which == 4) {
+        return bad_option(x, origin, key,
+                          "laws has the options stride, closed, gap_time and residual");
+    }
+    if (which < 3 && !(json_is_number(value) && number > 0.0)) {
+        return bad_option(x, origin, key, "must be a number > 0");
+    }
+    if (which == 0) {
+        if (number != floor(number) || number > 1e6 || x->e->impacts) {
+            return bad_option(x, origin, key,
+                              "the rows between two states: must be a whole number, and impacts "
+                              "have none");
+        }
+        x->stride = (int32_t)number;
+    } else if (which == 1) {
+        x->closed = number;
+    } else if (which == 2) {
+        x->gap_time = number;
+    } else {
+        const char* word = json_is_string(value) ? json_string_value(value) : "";
+        const bool prediction = strcmp(word, "prediction") == 0;
+        if ((!prediction && strcmp(word, "laws") != 0) || (prediction && !x->e->impacts)) {
+            return bad_option(x, origin, key,
+                              "must be \"laws\", or for impacts (/after) \"prediction\"");
+        }
+        x->residual_kind = prediction ? PERPI_LAWS_PREDICTION : PERPI_LAWS_CONTACT;
+    }
+    return PERP_OK;
+}
+
+perp_status perpi_laws_options(perpi_laws* x, const char* origin)
+{
+    json_t* options = (json_t*)(uintptr_t)x->e->options; /* read only */
+    perp_status status = PERP_OK;
+    if (options != NULL && !json_is_object(options)) {
+        return perpi_fail(x->context, PERP_ERROR_INPUT, "%s: /options: must be an object", origin);
+    }
+    for (void* i = json_object_iter(options); status == PERP_OK && i != NULL;
+         i = json_object_iter_next(options, i)) {
+        status = read_option(x, origin, json_object_iter_key(i), json_object_iter_value(i));
+    }
+    return status;
 }
 
 /* ---- one pair ------------------------------------------------------------------------------------*/
@@ -432,6 +494,13 @@ static perp_status build_pair(perpi_laws* x, perpi_laws_pair* pair, perp_sim* si
     }
     const perpi_formulation* f = m->f;
     const int32_t n = f->problem.dof_count;
+    for (int32_t i = 0; i < f->contact_count; ++i) {
+        if (f->constraint[i].rows > 3) {
+            return perpi_fail(x->context, PERP_ERROR_UNSUPPORTED,
+                              "the method laws does not take friction with torsion "
+                              "(/friction/cone ellipsoid); use shooting");
+        }
+    }
     for (int32_t i = f->contact_count; i < f->problem.constraint_count; ++i) {
         if (f->constraint[i].kind != PERP_CONSTRAINT_EQUALITY) {
             return perpi_fail(x->context, PERP_ERROR_UNSUPPORTED,
@@ -570,7 +639,7 @@ static perp_status evaluate_pairs(perpi_laws* x, const double* parameter, perp_s
         double* p = x->impulse + pair->impulse;
         status = perpi_law_minimise(&x->minimise, &x->work, p, &pair->loss);
         if (status == PERP_OK) {
-            perpi_law_residual(&x->work, p, false, R, NULL);
+            perpi_law_residual(&x->work, p, true, R);
             memcpy(x->contact + pair->contact, x->work.contact,
                    (size_t)pair->contacts * sizeof *x->contact);
         }
@@ -615,7 +684,7 @@ static perp_status add_difference(perpi_laws* x, const double* parameter, perp_s
         if (x->residual_kind == PERPI_LAWS_PREDICTION) {
             status = prediction_residual(x, sim, R, &loss);
         } else if (match_contacts(x, pair)) {
-            perpi_law_residual(&x->work, x->impulse + pair->impulse, true, R, NULL);
+            perpi_law_residual(&x->work, x->impulse + pair->impulse, true, R);
         }
         for (int32_t k = 0; k < pair->rows; ++k) {
             x->derivative[(pair->residual + (size_t)k) * columns + (size_t)j] += factor * R[k];
@@ -720,33 +789,34 @@ static double energy_norm(const perpi_formulation* f, const double* v)
     return sum;
 }
 
-perp_status perpi_laws_predict(perpi_laws* x, const double* parameter, double* error)
+perp_status perpi_laws_impact(perpi_laws* x, const perpi_laws_pair* pair, const double* parameter,
+                              double* error)
 {
+    double before[MOST_VELOCITIES], after[MOST_VELOCITIES], found[MOST_VELOCITIES];
     perp_sim* sim = NULL;
+    bool solved = false;
     perp_status status = perpi_predictor_sim(x->predictor, parameter, 0.0, &sim);
-    for (int32_t i = 0; status == PERP_OK && i < x->pair_count; ++i) {
-        double before[MOST_VELOCITIES], after[MOST_VELOCITIES], found[MOST_VELOCITIES];
-        bool solved = false;
-        status = perpi_laws_states(x, &x->pair[i], parameter, sim->model);
-        if (status == PERP_OK) {
-            status = find_contacts(x, &x->pair[i], sim);
-        }
-        if (status == PERP_OK) {
-            status = perpi_measured_impact(x->measured, sim, x->q_middle, x->v, x->v_next, &solved);
-        }
-        if (status != PERP_OK) {
-            break;
-        }
-        const perpi_formulation* f = x->measured->f;
-        perpi_formulation_gather_v(f, sim->model, x->v, before);
-        perpi_formulation_gather_v(f, sim->model, x->v_after, after);
-        perpi_formulation_gather_v(f, sim->model, x->v_next, found);
-        for (int32_t k = 0; k < f->problem.dof_count; ++k) {
-            found[k] -= after[k];
-        }
-        error[i] = solved && x->measured->contacts.count > 0
-                       ? sqrt(energy_norm(f, found) / energy_norm(f, before))
-                       : NAN;
+    if (status == PERP_OK) {
+        status = perpi_laws_states(x, pair, parameter, sim->model);
     }
-    return status;
+    if (status == PERP_OK) {
+        status = find_contacts(x, pair, sim);
+    }
+    if (status == PERP_OK) {
+        status = perpi_measured_impact(x->measured, sim, x->q_middle, x->v, x->v_next, &solved);
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    const perpi_formulation* f = x->measured->f;
+    perpi_formulation_gather_v(f, sim->model, x->v, before);
+    perpi_formulation_gather_v(f, sim->model, x->v_after, after);
+    perpi_formulation_gather_v(f, sim->model, x->v_next, found);
+    for (int32_t k = 0; k < f->problem.dof_count; ++k) {
+        found[k] -= after[k];
+    }
+    *error = solved && x->measured->contacts.count > 0
+                 ? sqrt(energy_norm(f, found) / energy_norm(f, before))
+                 : NAN;
+    return PERP_OK;
 }

@@ -13,7 +13,7 @@
 
 #include "linalg/dense.h"
 
-enum { MAX_ITERATIONS = 50, MAX_HALVINGS = 12, CONTACT_ROWS = 3, STARTS = 3 };
+enum { MAX_ITERATIONS = 50, MAX_HALVINGS = 12, CONTACT_ROWS = 3 };
 /* Of the largest diagonal entry: contacts of a face share their impulses, and any share is as good. */
 static const double REDUNDANCY = 1e-12;
 static const double DECREASE = 1e-14; /* of the loss, relative: smaller ones end the iteration */
@@ -58,6 +58,9 @@ void perpi_law_work_free(perpi_law_work* work)
     perpi_free(work->context, work->g);
     perpi_free(work->context, work->p);
     perpi_free(work->context, work->best);
+    perpi_free(work->context, work->column);
+    perpi_free(work->context, work->order);
+    perpi_free(work->context, work->pushes);
 }
 
 int32_t perpi_law_rows(const perpi_law_pair* pair)
@@ -72,23 +75,15 @@ int32_t perpi_law_rows(const perpi_law_pair* pair)
 /* ---- the residual ------------------------------------------------------------------------------------*/
 
 /* U (c - A p). */
-static void dynamics_rows(const perpi_law_pair* pair, const double* p, double* R, double* J)
+static void dynamics_rows(const perpi_law_pair* pair, const double* p, double* R)
 {
     const int32_t n = pair->n, r = pair->r;
     for (int32_t i = 0; i < n; ++i) {
         R[i] = 0.0;
-        for (int32_t k = 0; J != NULL && k < r; ++k) {
-            J[(size_t)i * (size_t)r + (size_t)k] = 0.0;
-        }
         for (int32_t j = i; j < n; ++j) {
             const double u = pair->U[(size_t)i * (size_t)n + (size_t)j];
-            const double* A_j = pair->A + (size_t)j * (size_t)r;
-            if (u == 0.0) {
-                continue;
-            }
-            R[i] += u * (pair->c[j] - perpi_dot(r, A_j, p));
-            for (int32_t k = 0; J != NULL && k < r; ++k) {
-                J[(size_t)i * (size_t)r + (size_t)k] -= u * A_j[k];
+            if (u != 0.0) {
+                R[i] += u * (pair->c[j] - perpi_dot(r, pair->A + (size_t)j * (size_t)r, p));
             }
         }
     }
@@ -103,72 +98,114 @@ static double rebound_error(const perpi_law_contact* c, const double* p)
     return c->after[0] + (c->before[0] < 0.0 ? c->e * c->before[0] : 0.0);
 }
 
-static void normal_rows(const perpi_law_pair* pair, perpi_law_contact* c, const double* p,
-                        bool frozen, double* R, double* J)
+static double open_speed(const perpi_law_pair* pair, const perpi_law_contact* c)
 {
-    const double scale = sqrt(pair->w_n), push = p[c->row] / c->m_n;
-    const double open = pair->time > 0.0 && c->gap > 0.0 ? c->gap / pair->time : 0.0;
-    const double overlap = pair->time > 0.0 && c->gap < 0.0 ? c->gap / pair->time : 0.0;
-    const double rebound = rebound_error(c, p);
-    if (!frozen) {
-        c->pushes = push > sqrt(open * open + rebound * rebound);
+    return pair->time > 0.0 && c->gap > 0.0 ? c->gap / pair->time : 0.0;
+}
+
+static void normal_rows(const perpi_law_pair* pair, const perpi_law_contact* c, const double* p,
+                        double* R)
+{
+    const double scale = sqrt(pair->w_n);
+    R[0] = c->pushes ? scale * open_speed(pair, c) : 0.0;
+    R[1] = c->pushes ? scale * rebound_error(c, p) : 0.0;
+    R[2] = pair->time > 0.0 && c->gap < 0.0 ? scale * c->gap / pair->time : 0.0;
+}
+
+/* The disc of friction and the point that is projected onto it, as speeds. */
+typedef struct slip_point {
+    double s[2], z[2], length, radius;
+} slip_point;
+
+static slip_point slip_of(const perpi_law_contact* c, const double* p)
+{
+    slip_point x = {.radius = p[c->row] > 0.0 ? c->mu * p[c->row] / c->m_t : 0.0};
+    double square = 0.0;
+    for (int32_t i = 0; i < c->tangents; ++i) {
+        x.s[i] = p[c->row + 1 + i] / c->m_t;
+        x.z[i] = x.s[i] - c->after[1 + i];
+        square += x.z[i] * x.z[i];
     }
-    R[0] = scale * (c->pushes ? open : push);
-    R[1] = c->pushes ? scale * rebound : 0.0;
-    R[2] = scale * overlap;
-    if (J != NULL) {
-        J[c->row] = c->pushes ? 0.0 : scale / c->m_n;
-        J[(size_t)pair->r + (size_t)c->row] =
-            c->pushes && !isnan(c->compression) ? scale / c->m_n : 0.0;
-    }
+    x.length = sqrt(square);
+    return x;
 }
 
 static void friction_rows(const perpi_law_pair* pair, perpi_law_contact* c, const double* p,
-                          bool frozen, double* R, double* J)
+                          bool frozen, double* R)
 {
     const double scale = sqrt(pair->w_t);
-    const bool pressed = p[c->row] > 0.0;
-    const double radius = pressed ? c->mu * p[c->row] / c->m_t : 0.0;
-    double z[2] = {0.0, 0.0}, s[2] = {0.0, 0.0}, length = 0.0;
-    for (int32_t i = 0; i < c->tangents; ++i) {
-        s[i] = p[c->row + 1 + i] / c->m_t;
-        z[i] = s[i] - c->after[1 + i];
-        length += z[i] * z[i];
-    }
-    length = sqrt(length);
+    const slip_point x = slip_of(c, p);
     if (!frozen) {
-        c->sticks = length <= radius;
+        c->sticks = x.length <= x.radius;
     }
     for (int32_t i = 0; i < c->tangents; ++i) {
-        const double along = length > 0.0 ? z[i] / length : 0.0;
-        R[i] = scale * (c->sticks ? c->after[1 + i] : s[i] - radius * along);
-        if (J == NULL || c->sticks) {
-            continue;
-        }
-        double* J_i = J + (size_t)i * (size_t)pair->r + (size_t)c->row;
-        const double bend = length > 0.0 ? radius / length : 0.0;
-        J_i[0] = pressed ? -scale * c->mu * along / c->m_t : 0.0;
-        for (int32_t k = 0; k < c->tangents; ++k) {
-            const double across = length > 0.0 ? (i == k) - along * z[k] / length : 0.0;
-            J_i[1 + k] = scale * ((i == k) - bend * across) / c->m_t;
-        }
+        const double along = x.length > 0.0 ? x.z[i] / x.length : 0.0;
+        const double F = c->sticks ? c->after[1 + i] : x.s[i] - x.radius * along;
+        R[i] = c->pushes ? scale * F : 0.0;
     }
 }
 
-void perpi_law_residual(perpi_law_pair* pair, const double* p, bool frozen, double* R, double* J)
+void perpi_law_residual(perpi_law_pair* pair, const double* p, bool frozen, double* R)
 {
-    const size_t r = (size_t)pair->r;
-    dynamics_rows(pair, p, R, J);
-    size_t row = (size_t)pair->n;
-    if (J != NULL) {
-        memset(J + row * r, 0, ((size_t)perpi_law_rows(pair) - row) * r * sizeof *J);
-    }
+    dynamics_rows(pair, p, R);
+    R += pair->n;
     for (int32_t i = 0; i < pair->contacts; ++i) {
         perpi_law_contact* c = &pair->contact[i];
-        normal_rows(pair, c, p, frozen, R + row, J != NULL ? J + row * r : NULL);
-        row += CONTACT_ROWS;
-        friction_rows(pair, c, p, frozen, R + row, J != NULL ? J + row * r : NULL);
-        row += (size_t)c->tangents;
+        normal_rows(pair, c, p, R);
+        friction_rows(pair, c, p, frozen, R + CONTACT_ROWS);
+        R += CONTACT_ROWS + c->tangents;
+    }
+}
+
+/* ---- its derivative ----------------------------------------------------------------------------------*/
+
+/* Rows of a contact by one of its own impulses, k: 0 normal, 1 and 2 tangential. stride: of J. */
+static void contact_derivative(const perpi_law_pair* pair, const perpi_law_contact* c,
+                               const double* p, int32_t k, size_t stride, double* J)
+{
+    const double n = sqrt(pair->w_n), t = sqrt(pair->w_t);
+    J[stride] = k == 0 && !isnan(c->compression) ? n / c->m_n : 0.0;
+    if (c->sticks) {
+        return;
+    }
+    const slip_point x = slip_of(c, p);
+    for (int32_t i = 0; i < c->tangents; ++i) {
+        double* to = J + (size_t)(CONTACT_ROWS + i) * stride;
+        const double along = x.length > 0.0 ? x.z[i] / x.length : 0.0;
+        if (k == 0) {
+            *to = p[c->row] > 0.0 ? -t * c->mu * along / c->m_t : 0.0;
+            continue;
+        }
+        const double same = i == k - 1 ? 1.0 : 0.0;
+        const double across = x.length > 0.0 ? same - along * x.z[k - 1] / x.length : 0.0;
+        const double bend = x.length > 0.0 ? x.radius / x.length : 0.0;
+        *to = t * (same - bend * across) / c->m_t;
+    }
+}
+
+void perpi_law_jacobian(const perpi_law_pair* pair, const double* p, const int32_t* column,
+                        int32_t columns, double* J)
+{
+    const size_t r = (size_t)pair->r, m = (size_t)columns, n = (size_t)pair->n;
+    size_t row = n;
+    memset(J, 0, (size_t)perpi_law_rows(pair) * m * sizeof *J);
+    for (size_t i = 0; i < n; ++i) {
+        for (size_t j = i; j < n; ++j) {
+            const double u = pair->U[i * n + j];
+            for (size_t k = 0; u != 0.0 && k < m; ++k) {
+                J[i * m + k] -= u * pair->A[j * r + (size_t)column[k]];
+            }
+        }
+    }
+    for (int32_t i = 0; i < pair->contacts; ++i) {
+        const perpi_law_contact* c = &pair->contact[i];
+        for (size_t k = 0; c->pushes && k < m; ++k) {
+            const int32_t own = column[k] - c->row;
+            if (own >= 0 && own <= c->tangents) {
+                contact_derivative(pair, c, p, own, m, J + row * m + k);
+            }
+        }
+        row += CONTACT_ROWS + (size_t)c->tangents;
     }
 }
 
@@ -202,31 +239,45 @@ static bool factor_normal(int32_t rows, int32_t r, const double* J, double* H)
     return most > 0.0 && perpi_chol_factor_any(r, H);
 }
 
-/* g = J' x. */
-static void transposed(int32_t rows, int32_t r, const double* J, const double* x, double* g)
+/* The impulses of contacts that push, and of joints. */
+static void list_columns(perpi_law_work* w, const perpi_law_pair* pair)
 {
-    memset(g, 0, (size_t)r * sizeof *g);
-    perpi_matvec_transposed_add(rows, r, J, x, g);
+    int32_t next = 0;
+    w->columns = 0;
+    for (int32_t i = 0; i < pair->contacts; ++i) {
+        const perpi_law_contact* c = &pair->contact[i];
+        next = c->row + 1 + c->tangents;
+        for (int32_t k = 0; c->pushes && k <= c->tangents; ++k) {
+            w->column[w->columns++] = c->row + k;
+        }
+    }
+    for (; next < pair->r; ++next) {
+        w->column[w->columns++] = next;
+    }
 }
 
-/* Gauss-Newton from p; returns the loss. */
-static double descend(perpi_law_work* w, perpi_law_pair* pair, double* p)
+/* Gauss-Newton from w->best over the columns; returns the loss. */
+static double descend(perpi_law_work* w, perpi_law_pair* pair)
 {
-    const int32_t rows = perpi_law_rows(pair), r = pair->r;
-    perpi_law_residual(pair, p, false, w->R, w->J);
+    const int32_t rows = perpi_law_rows(pair), m = w->columns;
+    double* p = w->best;
+    perpi_law_residual(pair, p, false, w->R);
     double loss = half_square(rows, w->R);
-    for (int iteration = 0; r > 0 && iteration < MAX_ITERATIONS; ++iteration) {
-        if (!factor_normal(rows, r, w->J, w->H)) {
+    for (int iteration = 0; m > 0 && iteration < MAX_ITERATIONS; ++iteration) {
+        perpi_law_jacobian(pair, p, w->column, m, w->J);
+        if (!factor_normal(rows, m, w->J, w->H)) {
             break;
         }
-        transposed(rows, r, w->J, w->R, w->g);
-        perpi_chol_solve_any(r, w->H, w->g);
+        memset(w->g, 0, (size_t)m * sizeof *w->g);
+        perpi_matvec_transposed_add(rows, m, w->J, w->R, w->g);
+        perpi_chol_solve_any(m, w->H, w->g);
         double step = 1.0, next = loss;
+        memcpy(w->p, p, (size_t)pair->r * sizeof *p);
         for (int k = 0; k < MAX_HALVINGS; ++k, step *= 0.5) {
-            for (int32_t i = 0; i < r; ++i) {
-                w->p[i] = p[i] - step * w->g[i];
+            for (int32_t i = 0; i < m; ++i) {
+                w->p[w->column[i]] = p[w->column[i]] - step * w->g[i];
             }
-            perpi_law_residual(pair, w->p, false, w->R, w->J);
+            perpi_law_residual(pair, w->p, false, w->R);
             next = half_square(rows, w->R);
             if (next < loss) {
                 break;
@@ -235,116 +286,155 @@ static double descend(perpi_law_work* w, perpi_law_pair* pair, double* p)
         if (!(next < loss * (1.0 - DECREASE))) {
             break;
         }
-        memcpy(p, w->p, (size_t)r * sizeof *p);
+        memcpy(p, w->p, (size_t)pair->r * sizeof *p);
         loss = next;
     }
-    perpi_law_residual(pair, p, false, w->R, w->J);
+    perpi_law_residual(pair, p, false, w->R);
     return half_square(rows, w->R);
 }
 
-static int32_t nearest(const perpi_law_pair* pair)
+/* The contact that pulls most; -1: none. */
+static int32_t pulling(const perpi_law_pair* pair, const double* p)
 {
-    int32_t best = -1;
-    for (int32_t i = 0; i < pair->contacts; ++i) {
-        best = best < 0 || pair->contact[i].gap < pair->contact[best].gap ? i : best;
-    }
-    return best;
-}
-
-/* Impulses that explain the change of momentum best, without laws: of the nearest contact (start 1), or of all whose
- * gap the change of velocity could cross (start 2). Others are kept small. */
-static bool first_impulses(perpi_law_work* w, perpi_law_pair* pair, int start, double* p)
-{
-    const int32_t r = pair->r, only = nearest(pair);
-    const size_t n = (size_t)r;
-    double speed = 0.0;
-    memset(p, 0, n * sizeof *p);
-    perpi_law_residual(pair, p, false, w->R, w->J);
-    if (start == 0 || r == 0 || pair->contacts == 0) {
-        return start == 0;
-    }
-    for (int32_t i = 0; i < pair->contacts; ++i) {
-        const double change = fabs(pair->contact[i].after[0] - pair->contact[i].before[0]);
-        speed = change > speed ? change : speed;
-    }
-    /* the rows of dynamics alone; the columns of contacts that are left out become those of p / m */
+    int32_t worst = -1;
     for (int32_t i = 0; i < pair->contacts; ++i) {
         const perpi_law_contact* c = &pair->contact[i];
-        const bool near = start == 1 ? i == only : !(c->gap > pair->time * speed);
-        for (int32_t k = 0; !near && k <= c->tangents; ++k) {
-            for (int32_t row = 0; row < pair->n; ++row) {
-                w->J[(size_t)row * n + (size_t)(c->row + k)] = 0.0;
-            }
+        if (c->pushes && p[c->row] < 0.0 &&
+            (worst < 0 || p[c->row] < p[pair->contact[worst].row])) {
+            worst = i;
         }
     }
-    if (!factor_normal(pair->n, r, w->J, w->H)) {
-        return false;
+    return worst;
+}
+
+/* The least loss with the contacts that push, of which those that would pull are left out one after the other. The start
+ * explains the change of momentum by impulses without laws. */
+static double least_of_choice(perpi_law_work* w, perpi_law_pair* pair)
+{
+    const int32_t rows = perpi_law_rows(pair);
+    for (;;) {
+        list_columns(w, pair);
+        memset(w->best, 0, (size_t)pair->r * sizeof *w->best);
+        perpi_law_residual(pair, w->best, false, w->R);
+        perpi_law_jacobian(pair, w->best, w->column, w->columns, w->J);
+        memset(w->J + (size_t)pair->n * (size_t)w->columns, 0,
+               (size_t)(rows - pair->n) * (size_t)w->columns * sizeof *w->J);
+        if (w->columns > 0 && factor_normal(rows, w->columns, w->J, w->H)) {
+            memset(w->g, 0, (size_t)w->columns * sizeof *w->g);
+            perpi_matvec_transposed_add(pair->n, w->columns, w->J, w->R, w->g);
+            perpi_chol_solve_any(w->columns, w->H, w->g);
+            for (int32_t i = 0; i < w->columns; ++i) {
+                w->best[w->column[i]] = -w->g[i];
+            }
+        }
+        const double loss = descend(w, pair);
+        const int32_t out = pulling(pair, w->best);
+        if (out < 0) {
+            return loss;
+        }
+        pair->contact[out].pushes = false;
     }
-    transposed(pair->n, r, w->J, w->R, w->g);
-    perpi_chol_solve_any(r, w->H, w->g);
-    for (int32_t i = 0; i < r; ++i) {
-        p[i] = -w->g[i];
+}
+
+static void sort_by_gap(perpi_law_work* w, const perpi_law_pair* pair)
+{
+    for (int32_t i = 0; i < pair->contacts; ++i) {
+        int32_t at = i;
+        for (; at > 0 && pair->contact[w->order[at - 1]].gap > pair->contact[i].gap; --at) {
+            w->order[at] = w->order[at - 1];
+        }
+        w->order[at] = i;
     }
-    return true;
+}
+
+static perp_status reserve(perpi_law_work* w, const perpi_law_pair* pair)
+{
+    const size_t rows = (size_t)perpi_law_rows(pair), r = (size_t)pair->r;
+    const size_t contacts = (size_t)pair->contacts;
+    struct {
+        void* array;
+        size_t* room;
+        size_t count, size;
+    } need[] = {{&w->R, &w->R_room, rows, sizeof *w->R},
+                {&w->J, &w->J_room, rows * r, sizeof *w->J},
+                {&w->H, &w->H_room, r * r, sizeof *w->H},
+                {&w->g, &w->g_room, r, sizeof *w->g},
+                {&w->p, &w->p_room, r, sizeof *w->p},
+                {&w->best, &w->best_room, r, sizeof *w->best},
+                {&w->column, &w->column_room, r, sizeof *w->column},
+                {&w->order, &w->order_room, contacts, sizeof *w->order},
+                {&w->pushes, &w->pushes_room, contacts, sizeof *w->pushes}};
+    perp_status status = PERP_OK;
+    for (size_t i = 0; status == PERP_OK && i < sizeof need / sizeof need[0]; ++i) {
+        status =
+            perpi_grow(w->context, need[i].array, need[i].room, need[i].count + 1, need[i].size);
+    }
+    return status;
 }
 
 perp_status perpi_law_minimise(perpi_law_work* w, perpi_law_pair* pair, double* p, double* loss)
 {
-    const size_t rows = (size_t)perpi_law_rows(pair), r = (size_t)pair->r;
-    double least = INFINITY;
-    perp_status status = perpi_grow(w->context, &w->R, &w->R_room, rows, sizeof(double));
-    if (status == PERP_OK) {
-        status = perpi_grow(w->context, &w->J, &w->J_room, rows * r + 1, sizeof(double));
+    double least = INFINITY, cost = 0.0;
+    const perp_status status = reserve(w, pair);
+    if (status != PERP_OK) {
+        return status;
     }
-    if (status == PERP_OK) {
-        status = perpi_grow(w->context, &w->H, &w->H_room, r * r + 1, sizeof(double));
-    }
-    if (status == PERP_OK) {
-        status = perpi_grow(w->context, &w->g, &w->g_room, r + 1, sizeof(double));
-    }
-    if (status == PERP_OK) {
-        status = perpi_grow(w->context, &w->p, &w->p_room, r + 1, sizeof(double));
-    }
-    if (status == PERP_OK) {
-        status = perpi_grow(w->context, &w->best, &w->best_room, r + 1, sizeof(double));
-    }
-    for (int start = 0; status == PERP_OK && start < STARTS; ++start) {
-        if ((start == 2 && pair->contacts < 2) || !first_impulses(w, pair, start, w->best)) {
-            continue;
+    sort_by_gap(w, pair);
+    for (int32_t count = 0; count <= pair->contacts; ++count) {
+        /* what the gaps of so many contacts cost alone */
+        if (count > 0) {
+            const double open = open_speed(pair, &pair->contact[w->order[count - 1]]);
+            cost += 0.5 * pair->w_n * open * open;
         }
-        const double found = descend(w, pair, w->best);
+        if (cost >= least) {
+            break;
+        }
+        for (int32_t i = 0; i < pair->contacts; ++i) {
+            pair->contact[w->order[i]].pushes = i < count;
+        }
+        const double found = least_of_choice(w, pair);
         if (found < least) {
             least = found;
-            memcpy(p, w->best, r * sizeof *p);
+            memcpy(p, w->best, (size_t)pair->r * sizeof *p);
+            for (int32_t i = 0; i < pair->contacts; ++i) {
+                w->pushes[i] = pair->contact[i].pushes;
+            }
         }
     }
-    if (status == PERP_OK) {
-        perpi_law_residual(pair, p, false, w->R, w->J);
-        *loss = half_square((int32_t)rows, w->R);
+    for (int32_t i = 0; i < pair->contacts; ++i) {
+        pair->contact[i].pushes = w->pushes[i];
     }
-    return status;
+    perpi_law_residual(pair, p, false, w->R);
+    *loss = half_square(perpi_law_rows(pair), w->R);
+    return PERP_OK;
 }
 
 perp_status perpi_law_project(perpi_law_work* w, perpi_law_pair* pair, const double* p,
                               int32_t columns, double* D)
 {
-    const int32_t rows = perpi_law_rows(pair), r = pair->r;
+    const int32_t rows = perpi_law_rows(pair);
     const size_t stride = (size_t)columns;
-    perpi_law_residual(pair, p, true, w->R, w->J);
-    if (r == 0 || !factor_normal(rows, r, w->J, w->H)) {
+    const perp_status status = reserve(w, pair);
+    if (status != PERP_OK) {
+        return status;
+    }
+    list_columns(w, pair);
+    const int32_t m = w->columns;
+    perpi_law_jacobian(pair, p, w->column, m, w->J);
+    if (m == 0 || !factor_normal(rows, m, w->J, w->H)) {
         return PERP_OK;
     }
     for (size_t c = 0; c < stride; ++c) {
-        memset(w->g, 0, (size_t)r * sizeof *w->g);
+        memset(w->g, 0, (size_t)m * sizeof *w->g);
         for (int32_t i = 0; i < rows; ++i) {
             const double d = D[(size_t)i * stride + c];
-            for (int32_t k = 0; d != 0.0 && k < r; ++k) {
-                w->g[k] += w->J[(size_t)i * (size_t)r + (size_t)k] * d;
+            for (int32_t k = 0; d != 0.0 && k < m; ++k) {
+                w->g[k] += w->J[(size_t)i * (size_t)m + (size_t)k] * d;
             }
         }
-        perpi_chol_solve_any(r, w->H, w->g);
+        perpi_chol_solve_any(m, w->H, w->g);
         for (int32_t i = 0; i < rows; ++i) {
-            D[(size_t)i * stride + c] -= perpi_dot(r, w->J + (size_t)i * (size_t)r, w->g);
+            D[(size_t)i * stride + c] -= perpi_dot(m, w->J + (size_t)i * (size_t)m, w->g);
         }
     }
     return PERP_OK;

@@ -16,10 +16,17 @@
 
 #include "study/mpec.h"
 
-/* tau of the rounds, relative to the speed of the problem. The laws differ from the exact ones by tau^2 over the
- * distance from another state, and by tau at the border of two. */
-static const double ROUND[] = {1e-1, 1e-2, 1e-3, 1e-4, 1e-6, 1e-8};
-enum { ROUNDS = sizeof ROUND / sizeof ROUND[0] };
+/* tau relative to the speed of the problem: of the first round, of the last, and from where on an answer is accepted if a
+ * smaller tau is not solved. The laws differ from the exact ones by tau^2 over the distance from another state, and
+ * by tau at the border of two. */
+#define TAU_FIRST 1e-1
+#define TAU_LAST 1e-8
+#define TAU_ENOUGH 1e-6
+/* Above this the start is held near its first guess, weakly: a start without a prior can run away while the laws are
+ * smooth. */
+#define TAU_HELD 1e-3
+/* Iterations of the first round and of later ones; a round that needs more is repeated with a larger tau. */
+enum { FIRST_ITERATIONS = 120, ROUND_ITERATIONS = 30, QUICK_ITERATIONS = 8, MOST_ROUNDS = 40 };
 
 bool perpi_mpec_available(void)
 {
@@ -201,7 +208,7 @@ static perp_status allocate_multipliers(perpi_mpec* m, multipliers* x)
 }
 
 /* One round at m->tau from m->z. */
-static enum ApplicationReturnStatus solve_round(solving* s, multipliers* x, bool warm)
+static enum ApplicationReturnStatus solve_round(solving* s, multipliers* x, bool warm, int most)
 {
     perpi_mpec* m = s->m;
     double* zero = m->other; /* both bounds of the equations */
@@ -216,7 +223,10 @@ static enum ApplicationReturnStatus solve_round(solving* s, multipliers* x, bool
         return Insufficient_Memory;
     }
     enum ApplicationReturnStatus outcome = Invalid_Option;
-    if (set_options(p, warm, left > 0 ? (int)left : 0) &&
+    if (set_options(p, warm,
+                    left > most ? most
+                    : left > 0  ? (int)left
+                                : 0) &&
         SetIntermediateCallback(p, after_iteration) &&
         SetIpoptProblemScaling(p, objective_unit(m), x->x_scale, x->g_scale)) {
         outcome = IpoptSolve(p, m->z, NULL, NULL, x->g, x->low, x->high, s);
@@ -268,39 +278,149 @@ static void measure_point(perpi_mpec* m, perpi_mpec_report* report)
     report->complementarity = least;
 }
 
+static bool is_solved(enum ApplicationReturnStatus outcome)
+{
+    return outcome == Solve_Succeeded || outcome == Solved_To_Acceptable_Level;
+}
+
+/* The point and the multipliers of the last round that was solved. */
+static void copy_point(const perpi_mpec* m, const multipliers* x, double* kept, bool back)
+{
+    const size_t n = (size_t)m->n, rows = (size_t)m->m;
+    double* const part[] = {m->z, x->low, x->high, x->g};
+    for (int i = 0; i < 4; ++i) {
+        const size_t size = i < 3 ? n : rows;
+        memcpy(back ? part[i] : kept, back ? kept : part[i], size * sizeof *kept);
+        kept += size;
+    }
+}
+
+/* A way to the answer: tau of the first round, and how the start is held there. */
+typedef struct way {
+    double tau;
+    perpi_mpec_hold hold;
+} way;
+
+static perpi_mpec_hold hold_of(const way* w, double tau)
+{
+    return tau >= 0.99 * w->tau ? w->hold : tau > TAU_HELD ? PERPI_MPEC_LOOSE : PERPI_MPEC_FREE;
+}
+
+/* Rounds with decreasing tau; one that is not solved is repeated nearer to the one before. Returns the smallest tau that was
+ * solved, whose point is in m->z. */
+static double run_rounds(solving* s, multipliers* x, const way* w, double* kept,
+                         perpi_mpec_report* report, enum ApplicationReturnStatus* outcome)
+{
+    perpi_mpec* m = s->m;
+    double factor = 0.1, tau = w->tau, solved = INFINITY;
+    bool failed = false;
+    copy_point(m, x, kept, false);
+    for (int round = 0; round < MOST_ROUNDS && !s->cancelled; ++round) {
+        const int64_t before = s->iterations;
+        const bool first = !isfinite(solved);
+        if (before >= s->options->iterations) {
+            break;
+        }
+        m->tau = tau * m->speed;
+        m->hold = hold_of(w, tau);
+        *outcome = solve_round(s, x, !first, first ? FIRST_ITERATIONS : ROUND_ITERATIONS);
+        report->rounds += 1;
+        if (is_solved(*outcome)) {
+            copy_point(m, x, kept, false);
+            solved = tau;
+            if (tau <= 1.001 * TAU_LAST) {
+                break;
+            }
+            factor =
+                !failed && s->iterations - before <= QUICK_ITERATIONS ? factor * factor : factor;
+            factor = factor < 1e-2 ? 1e-2 : factor;
+            tau = factor * tau > TAU_LAST ? factor * tau : TAU_LAST;
+            continue;
+        }
+        copy_point(m, x, kept, true);
+        if (first || factor > 0.7) {
+            break;
+        }
+        failed = true;
+        factor = sqrt(factor);
+        tau = factor * solved;
+    }
+    m->hold = PERPI_MPEC_FREE;
+    return solved;
+}
+
+/* Whether the residuals are not larger than noise explains: half their squares against half their number. */
+static bool is_plausible(const perpi_mpec* m, double objective)
+{
+    return objective <= 2.0 * (double)m->observation_count;
+}
+
+/* The ways one after the other, until an answer is plausible or found twice; the best is kept. */
+static enum ApplicationReturnStatus run_ways(solving* s, multipliers* x, double* room,
+                                             perpi_mpec_report* report)
+{
+    static const way WAY[] = {{TAU_FIRST, PERPI_MPEC_TIGHT},
+                              {TAU_FIRST, PERPI_MPEC_LOOSE},
+                              {10.0 * TAU_FIRST, PERPI_MPEC_TIGHT},
+                              {0.1 * TAU_FIRST, PERPI_MPEC_TIGHT}};
+    static const way AGAIN = {TAU_LAST, PERPI_MPEC_FREE};
+    perpi_mpec* m = s->m;
+    const size_t size = 3 * (size_t)m->n + (size_t)m->m;
+    double *kept = room, *guess = room + size, *best = guess + size, least = INFINITY;
+    enum ApplicationReturnStatus outcome = Internal_Error, ended = Internal_Error;
+    report->tau = INFINITY;
+    copy_point(m, x, guess, false);
+    for (size_t i = 0; i < sizeof WAY / sizeof WAY[0] && !s->cancelled; ++i) {
+        if (i > 0 && s->iterations >= s->options->iterations) {
+            break;
+        }
+        copy_point(m, x, guess, true);
+        const double tau =
+            run_rounds(s, x, s->options->again ? &AGAIN : &WAY[i], kept, report, &outcome);
+        const double objective = perpi_mpec_objective(m, m->z);
+        const bool twice = tau <= TAU_ENOUGH && fabs(objective - least) <= 1e-6 * least;
+        if (i == 0 || (tau <= TAU_ENOUGH && objective < least)) {
+            copy_point(m, x, best, false);
+            least = tau <= TAU_ENOUGH ? objective : INFINITY;
+            report->tau = tau;
+            ended = outcome;
+        }
+        if (s->options->again || twice || (tau <= TAU_ENOUGH && is_plausible(m, objective))) {
+            break;
+        }
+    }
+    copy_point(m, x, best, true);
+    report->solved = report->tau <= TAU_ENOUGH && !s->cancelled;
+    return ended;
+}
+
 perp_status perpi_mpec_solve(perpi_mpec* m, const perpi_mpec_options* options,
                              perpi_mpec_report* report)
 {
     multipliers x = {0};
+    double* kept = NULL;
     solving s = {.m = m, .options = options};
     *report = (perpi_mpec_report){.rounds = 0};
     perp_status status = allocate_multipliers(m, &x);
+    if (status == PERP_OK) {
+        status =
+            perpi_alloc(m->context, 3 * (3 * (size_t)m->n + (size_t)m->m) + 1, sizeof *kept, &kept);
+    }
     for (int32_t i = 0; status == PERP_OK && i < m->n; ++i) {
         x.x_scale[i] = 1.0 / m->unit[i];
     }
     for (int32_t i = 0; status == PERP_OK && i < m->m; ++i) {
         x.g_scale[i] = 1.0 / m->row_unit[i];
     }
-    enum ApplicationReturnStatus outcome = Internal_Error;
-    const int first = options->again ? ROUNDS - 1 : 0;
-    for (int k = first; status == PERP_OK && k < ROUNDS && !s.cancelled; ++k) {
-        m->tau = ROUND[k] * m->speed;
-        outcome = solve_round(&s, &x, k > first);
-        report->rounds += 1;
-        if (outcome != Solve_Succeeded && outcome != Solved_To_Acceptable_Level) {
-            break;
-        }
-    }
-    report->iterations = s.iterations;
-    report->cancelled = s.cancelled;
-    report->solved = report->rounds == ROUNDS - first &&
-                     (outcome == Solve_Succeeded || outcome == Solved_To_Acceptable_Level);
     if (status == PERP_OK) {
+        const enum ApplicationReturnStatus outcome = run_ways(&s, &x, kept, report);
+        report->iterations = s.iterations;
+        report->cancelled = s.cancelled;
         measure_point(m, report);
-        (void)snprintf(report->message, sizeof report->message, "Ipopt %s in round %d of %d",
-                       word_of(outcome), (int)report->rounds, (int)ROUNDS);
+        (void)snprintf(report->message, sizeof report->message, "Ipopt %s in round %d",
+                       word_of(outcome), (int)report->rounds);
     }
-    void* const owned[] = {x.g, x.low, x.high, x.x_scale, x.g_scale};
+    void* const owned[] = {x.g, x.low, x.high, x.x_scale, x.g_scale, kept};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(m->context, owned[i]);
     }

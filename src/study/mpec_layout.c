@@ -141,7 +141,8 @@ void perpi_mpec_destroy(perpi_mpec* m)
                            m->next,
                            m->memory,
                            m->other,
-                           m->moved};
+                           m->moved,
+                           m->tight};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(m->context, owned[i]);
     }
@@ -315,8 +316,6 @@ static perp_status classify(perpi_mpec* m, const perp_model* model, const perp_c
                c->directions <= PERPI_MPEC_DIRECTIONS) {
         out->kind = PERPI_MPEC_POLYGON;
         out->directions = c->directions;
-        out->aux_count = c->directions + 1;
-        out->law_count = 1 + 2 + c->directions + 1;
     } else {
         return perpi_fail(m->context, PERP_ERROR_UNSUPPORTED,
                           "mpec takes friction cones 'quadratic' and 'polygon' with at most %d "
@@ -686,8 +685,6 @@ static void number_unknowns(perpi_mpec* m)
             rows += s->dofs;
             for (int32_t c = 0; c < s->constraint_count; ++c) {
                 perpi_mpec_constraint* a = &m->constraint[s->constraint + (size_t)c];
-                a->aux = n;
-                n += a->aux_count;
                 a->law = rows;
                 rows += a->law_count;
             }
@@ -709,7 +706,7 @@ static perp_status number_locals(perpi_mpec* m)
         for (int32_t i = 0; status == PERP_OK && i < s->constraint_count; ++i) {
             perpi_mpec_constraint* c = &m->constraint[s->constraint + (size_t)i];
             const int32_t columns = c->dofs[0] + c->dofs[1] + c->turns[0] + c->turns[1];
-            c->local_count = c->rows + c->aux_count + columns + c->mu_count;
+            c->local_count = c->rows + columns + c->mu_count;
             c->local = m->local_count;
             c->slope = m->slope_count;
             status = GROW(m, local, local_room, m->local_count, (size_t)c->local_count);
@@ -722,9 +719,6 @@ static perp_status number_locals(perpi_mpec* m)
             int32_t* at = m->local + c->local;
             for (int32_t r = 0; r < c->rows; ++r) {
                 *at++ = s->p + c->row + r;
-            }
-            for (int32_t r = 0; r < c->aux_count; ++r) {
-                *at++ = c->aux + r;
             }
             for (int side = 0; side < 2; ++side) {
                 const int32_t first = c->body[side] >= 0
@@ -757,8 +751,7 @@ static void number_support_blocks(perpi_mpec* m)
         for (int32_t i = 0; i < s->constraint_count; ++i) {
             const perpi_mpec_constraint* c = &m->constraint[s->constraint + (size_t)i];
             if (c->point >= 0) {
-                m->local[c->local + (size_t)(c->rows + c->aux_count + c->dofs[0])] =
-                    s->v + m->nd + c->point;
+                m->local[c->local + (size_t)(c->rows + c->dofs[0])] = s->v + m->nd + c->point;
             }
         }
     }
@@ -819,7 +812,7 @@ static void pattern_of_step(perpi_mpec* m, perpi_mpec_step* s, size_t* at)
     }
     for (int32_t i = 0; i < s->constraint_count; ++i) {
         const perpi_mpec_constraint* c = &m->constraint[s->constraint + (size_t)i];
-        const int32_t* velocity = m->local + c->local + c->rows + c->aux_count;
+        const int32_t* velocity = m->local + c->local + c->rows;
         for (int32_t k = 0; k < c->dofs[0] + c->dofs[1]; ++k) {
             for (int32_t r = 0; r < c->rows; ++r) {
                 add_entry(m, at, s->dynamics + velocity[k] - s->v, s->p + c->row + r);
@@ -941,14 +934,27 @@ static void set_units(perpi_mpec* m, const perp_model* model)
                 for (int32_t r = 0; r < a->rows; ++r) {
                     m->unit[s->p + a->row + r] = m->speed / a->w_t[r];
                 }
-                for (int32_t r = 0; r < a->aux_count; ++r) {
-                    m->unit[a->aux + r] = r + 1 < a->aux_count ? m->speed / a->w_t[1] : m->speed;
-                }
                 for (int32_t r = 0; r < a->law_count; ++r) {
                     m->row_unit[a->law + r] = m->speed;
                 }
             }
         }
+    }
+}
+
+/* What noise explains of the coordinates of a start: of velocities that are not observed, between two states. */
+static void set_tight(perpi_mpec* m)
+{
+    for (int32_t i = 0; i < m->stride; ++i) {
+        m->tight[i] = INFINITY;
+    }
+    for (size_t i = 0; i < m->observation_count; ++i) {
+        const perpi_mpec_observation* o = &m->observation[i];
+        m->tight[o->place] = o->noise < m->tight[o->place] ? o->noise : m->tight[o->place];
+    }
+    for (int32_t i = 0; i < m->nd; ++i) {
+        const double rate = m->tight[i] / m->step[0].h;
+        m->tight[m->nd + i] = rate < m->tight[m->nd + i] ? rate : m->tight[m->nd + i];
     }
 }
 
@@ -995,9 +1001,16 @@ static perp_status allocate_program(perpi_mpec* m)
     struct {
         double** array;
         size_t size;
-    } numbers[] = {{&m->z, n},        {&m->low, n},          {&m->high, n},
-                   {&m->unit, n},     {&m->at, n},           {&m->row_unit, rows},
-                   {&m->value, rows}, {&m->other, 4 * rows}, {&m->jacobian, m->jacobian_count + 1}};
+    } numbers[] = {{&m->tight, (size_t)m->stride + 1},
+                   {&m->z, n},
+                   {&m->low, n},
+                   {&m->high, n},
+                   {&m->unit, n},
+                   {&m->at, n},
+                   {&m->row_unit, rows},
+                   {&m->value, rows},
+                   {&m->other, 4 * rows},
+                   {&m->jacobian, m->jacobian_count + 1}};
     perp_status status = PERP_OK;
     for (size_t i = 0; status == PERP_OK && i < sizeof numbers / sizeof numbers[0]; ++i) {
         status = perpi_alloc(c, numbers[i].size, sizeof(double), numbers[i].array);
@@ -1053,6 +1066,7 @@ perp_status perpi_mpec_build(perpi_mpec* m)
         pattern_of_jacobian(m);
         pattern_of_hessian(m);
         set_units(m, model);
+        set_tight(m);
         guess_point(m);
     }
     perpi_free(m->context, start);

@@ -4,7 +4,8 @@
  *            and state estimation in simulation-based filtering" (2001)
  * Notation   a = (3 delta - 1) / (2 delta): a parameter without noise of its own becomes, when particles are resampled,
  *            a z + (1 - a) mean + sqrt(1 - a^2) times a normal number of the particles' covariance
- * Departure  the kernel acts at resamplings only, not at every row: particles that are all different need none. Values are
+ * Departure  the kernel acts at resamplings only, not at every row: particles that are all different need none; and it makes up
+ *            for the variance that a resampling loses on average. Values are
  *            reflected at the bounds, where [B09 7.6.2] sets negative friction to 0 and so collects particles there.
  */
 #include <math.h>
@@ -160,9 +161,11 @@ static void gather_fixed(dynamic_filter* f)
     }
 }
 
-/* The kernel of Liu and West, with moments from before the resampling. */
-static void apply_kernel(dynamic_filter* f)
+/* The kernel of Liu and West, with moments from before the resampling. effective: the sample size then. A weighted sample has
+ * on average 1 - 1 / effective of the variance, which would shrink from resampling to resampling: what it lacks is added. */
+static void apply_kernel(dynamic_filter* f, double effective)
 {
+    const double stretch = effective > 2.0 ? 1.0 / sqrt(1.0 - 1.0 / effective) : sqrt(2.0);
     const int32_t m = f->fixed_count;
     const double delta = f->model->discount, a = (3.0 * delta - 1.0) / (2.0 * delta);
     const double width = sqrt(1.0 - a * a);
@@ -176,8 +179,8 @@ static void apply_kernel(dynamic_filter* f)
             const double* L_i = f->factor + (size_t)i * (size_t)m;
             const double noise =
                 f->covariance[i * m + i] > 0.0 ? perpi_dot(i + 1, L_i, f->step) : 0.0;
-            *z = perpi_reflect(a * *z + (1.0 - a) * f->mean[i] + width * noise, prior->low,
-                               prior->high);
+            const double off = a * (*z - f->mean[i]) + width * noise;
+            *z = perpi_reflect(f->mean[i] + stretch * off, prior->low, prior->high);
         }
     }
     f->stream.stage += 1;
@@ -192,7 +195,7 @@ static bool fixed_moments(dynamic_filter* f)
     return perpi_covariance_factor(m, f->covariance, f->factor);
 }
 
-static perp_status resample_all(dynamic_filter* f)
+static perp_status resample_all(dynamic_filter* f, double effective)
 {
     const bool kernel = f->fixed_count > 0 && f->model->discount < 1.0 && fixed_moments(f);
     perpi_resample(f->count, f->weight, perpi_stream_uniform(&f->stream, 0, 0), f->ancestor);
@@ -220,7 +223,7 @@ static perp_status resample_all(dynamic_filter* f)
     memset(f->log_weight, 0, (size_t)f->count * sizeof *f->log_weight);
     f->info->resamplings += 1;
     if (status == PERP_OK && kernel) {
-        apply_kernel(f);
+        apply_kernel(f, effective);
     }
     return status;
 }
@@ -248,7 +251,7 @@ static perp_status use_row(dynamic_filter* f, int32_t row)
         .z = f->z, .p = f->prediction, .z_stride = f->n, .p_stride = f->def->predictions};
     status = perpi_filter_summarise(f->def, &f->work, row, &view, f->weight, effective);
     if (status == PERP_OK && part < f->def->threshold) {
-        status = resample_all(f);
+        status = resample_all(f, effective);
     }
     return status;
 }

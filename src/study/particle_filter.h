@@ -41,6 +41,7 @@ typedef struct perpi_filter_info {
     double
         acceptance; /* static: mean part of the proposals that were accepted; NaN: there were none */
     double effective; /* smallest effective sample size after a row, part of the particles */
+    double best;      /* static: the largest log-likelihood of all rows that a particle has */
 } perpi_filter_info;
 
 /* ---- unknowns that do not change ----------------------------------------------------------------*/

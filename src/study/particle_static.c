@@ -369,6 +369,17 @@ static perp_status run_groups(static_filter* f)
     return status;
 }
 
+static double best_likelihood(const static_filter* f)
+{
+    double best = -INFINITY;
+    for (int64_t k = 0; k < f->count; ++k) {
+        const double* record = f->record + (size_t)k * f->stride;
+        const double value = record[f->n] + sum_rows(f, record, f->from, f->def->rows);
+        best = value > best ? value : best;
+    }
+    return best;
+}
+
 static void keep_last(static_filter* f)
 {
     perpi_resample(f->count, f->weight, perpi_stream_uniform(&f->stream, 0, 0), f->ancestor);
@@ -392,6 +403,9 @@ perp_status perpi_filter_static(const perpi_filter_def* def, const perpi_static_
     if (status == PERP_OK) {
         draw_particles(&f);
         status = run_groups(&f);
+    }
+    if (status == PERP_OK) {
+        info->best = best_likelihood(&f);
     }
     if (status == PERP_OK && def->last != NULL) {
         keep_last(&f);

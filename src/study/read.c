@@ -368,9 +368,9 @@ static perp_status read_study(perpi_reader* r, perp_study* s)
         "cases", "minimise", "combine", "robust", "subject_to", "method", "starts", "stop",
         "population",
         /* of an estimate */
-        "data", "time", "rate", "trajectory", "observe", "noise", "loss", "hold_out", "segments",
-        "window", "process_noise", "particles", "options", "candidates", "after", "start", "seed",
-        NULL};
+        "data", "time", "rate", "trajectory", "observe", "noise", "loss", "hold_out", "horizon",
+        "segments", "window", "process_noise", "particles", "options", "candidates", "after",
+        "start", "seed", NULL};
     static const char* const keeps[] = {"none", "failed", "all", NULL};
     const char *ignored = NULL, *name = NULL;
     PERPI_TRY(perpi_read_object(r, s->root, keys));

@@ -191,6 +191,28 @@ def a_convex_mesh_is_its_hull_and_may_be_open():
 
 
 @test
+def messages_name_the_place_in_the_file():
+    ball = {"name": "b", "density": 1000, "shapes": [{"type": "sphere", "radius": 0.1}]}
+    bad = {**ball, "shapes": [{"type": "sphere", "radius": -1}], "copies": {"count": 3, "spacing": [1, 0, 0]}}
+    write("s.json", {"bodies": [ball, {**bad, "name": "c"}]})
+    assert "s.json: /bodies/1/shapes/0/radius: copy 0: " in perp("check", "s.json", status=2).err
+    write("one.json", {"bodies": [ball, {**ball, "name": "c"}]})
+    write("two.json", {"bodies": [{**ball, "copies": {"count": 2, "spacing": [1, 0, 0]}}, {**ball, "name": "c"}],
+                       "include": [{"file": "one.json"}]})
+    assert "two.json: /include/0: one.json: /bodies/1/name: 'c' is already" in perp("check", "two.json", status=2).err
+    write("three.json", {"bodies": [{**ball, "name": "p.c"}], "include": [{"file": "one.json", "prefix": "q."},
+                                                                          {"file": "one.json", "prefix": "p."}]})
+    assert "three.json: /include/1: one.json: /bodies/1/name: " in perp("check", "three.json", status=2).err
+
+
+@test
+def ten_thousand_copies_are_checked():
+    ball = {"name": "b", "density": 1000, "shapes": [{"type": "sphere", "radius": 0.1}]}
+    write("s.json", {"bodies": [{**ball, "copies": {"count": 10000, "spacing": [1, 0, 0]}}]})
+    assert "... and more" in perp("check", "s.json").out
+
+
+@test
 def parameters_of_configuration_copies_and_include_are_differentiated_and_checked():
     ball = {"name": "b", "mass": 1, "position": [1, 0, 2], "velocity": [0, 0, 0], "shapes": [{"type": "sphere", "radius": 0.1}]}
     base = {"gravity": [0, 0, -9.81], "step": 0.01, "duration": 0.2, "tolerance": 1e-12, "parameters": {"p": 0.3}}

@@ -108,7 +108,7 @@ def bad_usage_is_2_with_a_suggestion():
     scene = write_scene()
     for args, word in [
         (("rum", scene), "did you mean 'run'"), (("frobnicate",), "unknown verb"),
-        (("estimate",), "does not exist yet"), (("design",), "usage"), (("sweep",), "usage"), (("run",), "usage"),
+        (("estimate",), "usage"), (("design",), "usage"), (("sweep",), "usage"), (("run",), "usage"),
         (("run", scene, "--durration", "1"), "did you mean --duration"),
         (("run", scene, "--zzzzzz"), "unknown option --zzzzzz"),
         (("run", scene, "--step"), "needs a value"), (("run", scene, "--json=1"), "no value"),

@@ -214,16 +214,18 @@ TEST(one_and_two_threads_give_the_same_bits)
     scene_sim_close(&b);
 }
 
+/* Choices by one solve after another, not in one. */
+#define SEARCH ",'solver':{'type':'switching','inside':1e9}"
+
 /* Steps again by new simulations, which have no arrays left from earlier problems. */
-TEST(a_step_from_a_snapshot_gives_the_same_bits)
+static void step_from_snapshots(int seed, const char* solver)
 {
-    memset(&closed_runs, 0, sizeof closed_runs);
-    scene_sim a = open_pile(2, 1.0, "");
+    scene_sim a = open_pile(seed, 1.0, solver);
     REQUIRE(a.sim != NULL);
     while (!perp_sim_finished(a.sim)) {
         size_t size = 0;
         void* state = save(a.sim, &size);
-        scene_sim b = open_pile(2, 1.0, "");
+        scene_sim b = open_pile(seed, 1.0, solver);
         REQUIRE(b.sim != NULL);
         REQUIRE_OK(perp_sim_restore(b.sim, state, size));
         free(state);
@@ -233,6 +235,13 @@ TEST(a_step_from_a_snapshot_gives_the_same_bits)
         scene_sim_close(&b);
     }
     scene_sim_close(&a);
+}
+
+TEST(a_step_from_a_snapshot_gives_the_same_bits)
+{
+    step_from_snapshots(2, "");
+    memset(&closed_runs, 0, sizeof closed_runs);
+    step_from_snapshots(8, SEARCH);
     TEST_PRINT("closed together: %d runs, %d solved, %d beside a fixed push", closed_runs.runs,
                closed_runs.solved, closed_runs.with_pushes);
     CHECK(closed_runs.runs >= 5);

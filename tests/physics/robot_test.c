@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "perp_test.h"
+#include "sim/internal.h"
+#include "step/feed_forward.h"
 #include "support/scene_sim.h"
 
 /* An arm of three joints on a slanted axis, the second with an armature, and a free body. */
@@ -221,5 +223,54 @@ TEST(a_soft_gear_pulls_a_sum_of_coordinates_to_its_offset)
     const double sum =
         perp_sim_joint(s.sim, 0).coordinate[0] + perp_sim_joint(s.sim, 1).coordinate[0];
     CHECK_AT_MOST(fabs(sum - 0.7), 1e-3);
+    scene_sim_close(&s);
+}
+
+/* ---- feed-forward of gravity ------------------------------------------------------------------------------*/
+
+/* A branched mechanism: two arms on a cart, one joint with its sides exchanged, a gear, a body that gravity pulls less. */
+#define BRANCHES                                                                                   \
+    "{'gravity':[0.5,-1,-9.81],'step':0.001,'duration':1,'bodies':["                               \
+    "{'name':'cart','mass':3,'inertia':[0.1,0.1,0.1],'position':[0,0,0.1]},"                       \
+    "{'name':'a1','mass':1,'inertia':[0.01,0.02,0.02],'position':[0.3,0,0.1]},"                    \
+    "{'name':'a2','mass':0.5,'inertia':[0.01,0.01,0.01],'position':[0.7,0,0.2],"                   \
+    "'gravity':[0,0,-3]},"                                                                         \
+    "{'name':'b1','mass':2,'inertia':[0.02,0.02,0.02],'position':[-0.3,0,0.4]}],'joints':["        \
+    "{'name':'slide','type':'prismatic','a':'world','b':'cart','at':[0,0,0],'axis':[1,0.2,0.4]},"  \
+    "{'name':'p','type':'revolute','a':'a1','b':'cart','at':[0.1,0,0.1],'axis':[0,1,0.2]},"        \
+    "{'name':'q','type':'revolute','a':'a1','b':'a2','at':[0.5,0,0.1],'axis':[0.3,1,0]},"          \
+    "{'name':'r','type':'revolute','a':'cart','b':'b1','at':[-0.1,0,0.2],'axis':[1,0,0]}],"        \
+    "'controllers':["                                                                              \
+    "{'name':'cs','type':'pd','joint':'slide','target':0,'kp':0,'kd':1,'feed_forward':'gravity'}," \
+    "{'name':'cp','type':'pd','joint':'p','target':0,'kp':0,'kd':1,'feed_forward':'gravity'},"     \
+    "{'name':'cq','type':'pd','joint':'q','target':0,'kp':0,'kd':1,'feed_forward':'gravity'},"     \
+    "{'name':'cr','type':'pd','joint':'r','target':0,'kp':0,'kd':1,'feed_forward':'gravity'}]}"
+
+TEST(feed_forward_of_gravity_is_the_gravity_effort_of_the_robot)
+{
+    scene_sim s = scene_sim_open(BRANCHES);
+    REQUIRE(s.sim != NULL);
+    perp_robot* robot = NULL;
+    CHECK(perp_robot_create(s.context, s.sim, &robot) == PERP_OK);
+    for (int trial = 0; trial < 5; ++trial) {
+        for (int32_t i = 0; i < 4; ++i) {
+            CHECK(perp_sim_set_joint(s.sim, i, 0.3 * trial * (i - 1.3), 0.0) == PERP_OK);
+        }
+        double effort[4];
+        CHECK_EQ_INT(perp_robot_dof_count(robot), 4);
+        perp_robot_gravity(robot, effort);
+        for (int32_t i = 0; i < 4; ++i) {
+            const double fed =
+                perpi_feed_forward(s.sim->model, s.sim->state.q, &s.sim->model->controller[i]);
+            CHECK_NEAR(fed, effort[perp_robot_joint_dof(robot, i)], 1e-12);
+            CHECK(fabs(fed) > 1e-3);
+        }
+    }
+    /* so it stays where it is */
+    for (int i = 0; i < 20; ++i) {
+        CHECK(perp_sim_step(s.sim) == PERP_OK);
+    }
+    CHECK_AT_MOST(perp_sim_energy(s.sim).kinetic, 1e-12);
+    perp_robot_destroy(robot);
     scene_sim_close(&s);
 }

@@ -30,7 +30,7 @@ EXPECTED = {
     "slope_sweep.py": " 20 degrees: 0.000000 m\n 22 degrees: 0.0",  # the friction angle is 21.8 degrees
     "arm_controller.py": "the hinge is at 1.0",
     "lcp.py": "z = [2.0, 0.0, 1.0]",
-    "estimate_friction.py": "mu = 0.237",
+    "estimate_friction.py": "mu = 0.2386, 95 % interval [0.2370, 0.2403]",
 }
 
 

@@ -308,12 +308,61 @@ def gradients_are_those_of_the_program():
     raises(perp.InputError, perp.gradient, content, "x", "nu")
 
 
-# ---- what is not there yet ----
+# ---- estimates ----
+
+SLIDE = {"dimension": 2, "gravity": [0, -10], "step": 0.01, "duration": 1, "parameters": {"mu": 0.3},
+         "friction": {"default": "mu"},
+         "bodies": [{"name": "ground", "type": "static", "shapes": [{"type": "halfplane", "normal": [0, 1]}]},
+                    {"name": "box", "mass": 1, "position": [0, 0.1], "velocity": [4, 0],
+                     "shapes": [{"type": "box", "size": [0.3, 0.2]}]}]}
+
+
+def slide_study(**changes):
+    recording = perp.run(perp.load({**SLIDE, "parameters": {"mu": 0.25}}))
+    table = {"t": [k / 100 for k in range(101)], "x": [float(x) for x in recording["box.position.x"]]}
+    table["x"][40] = float("nan")  # a gap
+    return {"scene": SLIDE, "data": table, "time": "t", "observe": {"x": "box.position.x"}, "noise": {"x": 1e-3},
+            "unknown": {"mu": {"start": 0.5, "bounds": [0, 1]}}, **changes}
+
 
 @test
-def missing_functions_say_so():
-    for function in (perp.estimate,):
-        assert "docs/status.md" in str(raises(NotImplementedError, function))
+def estimates_are_those_of_the_program_and_predict():
+    study = slide_study()
+    calls = []
+    fit = perp.estimate(study, jobs=1, progress=lambda *values: calls.append(values))
+    assert math.isclose(fit.values["mu"], 0.25, rel_tol=1e-8), fit.values
+    low, high = fit.intervals["mu"]
+    assert low < 0.25 < high and high - low < 1e-3
+    assert "mu = 0.25" in repr(fit) and fit.report["status"] and fit.curves
+    sim = perp.Sim(fit.scene)
+    sim.run()
+    assert math.isclose(sim.body("box").position[0], study["data"]["x"][-1], rel_tol=1e-7)
+    errors = fit.predict({name: values[:60] for name, values in study["data"].items()})
+    assert errors["curves"]
+    perp._study._write_table(study["data"], "slide.csv")
+    again = perp.estimate({**study, "data": "slide.csv"}, jobs=2)  # beside the present folder
+    assert again.values == fit.values and again.intervals == fit.intervals
+    fit.save("fitted.json")
+    with open("scene.json", "w", encoding="utf-8") as file:
+        json.dump(SLIDE, file)
+    with open("study.json", "w", encoding="utf-8") as file:
+        json.dump({**study, "scene": "scene.json", "data": "slide.csv"}, file)
+    done = subprocess.run([os.environ["PERP"], "estimate", "study.json", "--json"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["estimates"]["mu"]["value"] == fit.values["mu"]
+    assert perp.estimate("study.json").values == fit.values
+
+
+@test
+def bad_estimates_raise_with_the_place():
+    error = raises(perp.InputError, perp.estimate, slide_study(observe={"x": "boks.position.x"}))
+    assert error.pointer == "/observe/x", (error.pointer, str(error))
+    raises(perp.InputError, perp.estimate, {"scene": SLIDE, "vary": {"mu": {"grid": [0, 1, 2]}}})
+    study = slide_study()
+    study["data"]["t"][7] = 0.0
+    assert "data.csv" in str(raises(perp.InputError, perp.estimate, study))
+    study["data"]["t"].pop()
+    raises(ValueError, perp.estimate, study)
 
 
 # ---- which interpreters ----

@@ -47,10 +47,12 @@ enum {
 #define LAMBDA_MAX 1.0
 #define LAMBDA_MIN 1e-12
 #define LAMBDA_CONVEX 1e-5 /* smallest lambda of convex steps, between which s changes */
+#define LAMBDA_CHANGED 0.1 /* largest first lambda after a change at few contacts */
 #define INNER_RATIO 3e-3   /* |f| of a proximal step, relative to the residual where it began */
-#define COARSE 1e-6    /* an accuracy beyond which nothing more is done for the next step's sake */
-#define NEAR 0.02      /* residual below which the law itself is tried */
-#define LOOSE 0.5      /* of the contacts act: Newton's method goes first */
+#define COARSE 1e-6 /* an accuracy beyond which nothing more is done for the next step's sake */
+#define NEAR 0.02   /* residual below which the law itself is tried */
+#define LOOSE 0.5   /* of the contacts act: Newton's method goes first */
+#define CHOICE_NEAR 1e-3 /* residual below which choices are made again */
 #define HAND_OVER 1e-4 /* residual from which Newton's method mostly converges in some ten steps */
 
 /* A step of the law counts as good where it leaves the residual below GROWTH_MAX times what it was and
@@ -60,14 +62,16 @@ enum {
 #define DRIFT_MAX 1e3
 
 enum {
-    INTERIOR_MIN = 12,  /* constraints: smaller problems are Newton's at once */
-    LOOSE_MIN = 1000,   /* constraints between bodies: fewer are factored quickly in any case */
-    LOOSE_BUDGET = 150, /* Newton steps */
-    LOCAL_MIN = 100,    /* constraints: from here on local changes are looked for */
-    LOCAL_LEAST = 2,    /* constraints ... */
-    LOCAL_PART = 50,    /* ... and one of so many: a local change */
-    LOCAL_BUDGET = 25,  /* Newton steps */
-    MORE = 3,           /* Newton steps beyond options.enough */
+    INTERIOR_MIN = 12,   /* constraints: smaller problems are Newton's at once */
+    LOOSE_MIN = 1000,    /* constraints between bodies: fewer are factored quickly in any case */
+    LOOSE_BUDGET = 150,  /* Newton steps */
+    LOCAL_MIN = 100,     /* constraints: from here on local changes are looked for */
+    LOCAL_LEAST = 2,     /* constraints ... */
+    LOCAL_PART = 50,     /* ... and one of so many: a local change */
+    LOCAL_BUDGET = 25,   /* Newton steps */
+    CHOICE_BUDGET = 300, /* factorisations, where choices are made meanwhile */
+    PAIR_BUDGET = 40,    /* the same after a change, where members of a group are closed together */
+    MORE = 3,            /* Newton steps beyond options.enough */
     IDLE_MAX = 5, /* Newton steps on the law that do not halve |f|, before it is given up; ... */
     IDLE_FAR_MAX = 8, /* ... where it is tried from a residual above NEAR */
 };
@@ -448,6 +452,9 @@ typedef struct course {
     int32_t trials;          /* returns to the convex law */
     bool bold;               /* lambda falls and grows by 10 */
     bool broken;
+    const perpi_newton_choice* choice; /* NULL: none */
+    int32_t changed;                   /* iterations at the last change by it */
+    perp_status status;                /* of a change of the problem */
 } course;
 
 static void swap_arrays(double** a, double** b)
@@ -528,15 +535,21 @@ static double proximal_step(bodies* s, course* k, const proximal* prox, double t
     return off;
 }
 
+/* v: x, replaced by L^-T x. */
+static void velocities_of(const bodies* s, const perp_contact_problem* P, double* v)
+{
+    for (int32_t i = 0; i < P->block_count; ++i) {
+        const int32_t d = P->dof[i];
+        perpi_chol_backward(P->dof[i + 1] - d, s->delassus.L + 6 * (size_t)d, v + d);
+    }
+}
+
 /* x = y + Y p, and the velocities v = L^-T x. */
 static void motion_of(bodies* s, const perp_contact_problem* P, const double* p, double* v)
 {
     perpi_body_add_impulses(&s->matrix, P, s->delassus.Y.at, s->delassus.y.at, 1.0, p, s->x);
     memcpy(v, s->x, (size_t)P->dof_count * sizeof *v);
-    for (int32_t i = 0; i < P->block_count; ++i) {
-        const int32_t d = P->dof[i];
-        perpi_chol_backward(P->dof[i + 1] - d, s->delassus.L + 6 * (size_t)d, v + d);
-    }
+    velocities_of(s, P, v);
 }
 
 /* Computes the residual of the impulses p and their velocities, which are left in x. Keeps the best
@@ -625,6 +638,16 @@ static void begin_steps(bodies* s, course* k)
     k->failed = k->settled = 0;
 }
 
+/* The law at once, also from a point far from it: after a change at few contacts. */
+static void begin_law(course* k)
+{
+    const double near = 0.1 * sqrt(k->now);
+    if (k->choice != NULL) {
+        k->lambda = near < LAMBDA_CHANGED ? near : LAMBDA_CHANGED;
+    }
+    k->convex = false;
+}
+
 /* After a step that took so many Newton steps: weight and law of the next. lambda falls gently: one that is too
  * small costs a dozen Newton steps without result. On 34 steps of a heap of 200 boxes factors of 0.1 and 10
  * need 289 factorisations in the mean, 0.3 and 4 need 210. */
@@ -632,7 +655,8 @@ static void next_step(const bodies* s, course* k, bool good, int32_t took)
 {
     if (good) {
         k->failed = 0;
-        k->lambda *= took <= (k->bold ? 3 : 5) ? (k->bold ? 0.1 : 0.5) : took <= 15 ? 1.0 : 3.0;
+        const double easy = k->bold ? 0.1 : k->choice != NULL && took <= 2 ? 0.2 : 0.5;
+        k->lambda *= took <= (k->bold ? 3 : 5) ? easy : took <= 15 ? 1.0 : 3.0;
     } else {
         ++k->failed;
         k->lambda *= k->now < NEAR && !k->bold ? 3.0 : 10.0;
@@ -689,6 +713,67 @@ static void proximal_round(bodies* s, course* k)
     next_step(s, k, good, took);
 }
 
+/* ---- choices ---------------------------------------------------------------------------------------------*/
+
+/* Prepares a solve from p. */
+static perp_status open_solve(bodies* s, const perp_contact_problem* P, bool warm, const double* p)
+{
+    perp_status status = augmented_reserve(s, P);
+    if (status == PERP_OK) {
+        status = perpi_body_matrix_analyse(&s->matrix, P, &s->delassus);
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    const size_t rows = (size_t)P->row_count * sizeof *p;
+    augmented_set_weights(s, P);
+    memcpy(s->c, p, rows);
+    if (!warm) {
+        memset(s->c, 0, rows);
+    }
+    const perp_friction_problem laws = {.constraint_count = P->constraint_count,
+                                        .row_count = P->row_count,
+                                        .lower = P->lower,
+                                        .upper = P->upper,
+                                        .constraint = P->constraint};
+    perpi_friction_project_guess(&laws, s->c);
+    return PERP_OK;
+}
+
+/* Chooses again at the impulses s->c, whose residual is k->now. If that changes the problem, the solve goes on
+ * from there: most of the impulses stay right, so that Newton's method on the law mostly converges. */
+static void revise_choices(bodies* s, course* k)
+{
+    perp_report* report = k->out.report;
+    const bool solved = k->out.over && report->outcome == PERP_OUTCOME_SOLVED;
+    if (k->choice == NULL || (k->out.over && !solved) || !(k->now < CHOICE_NEAR)) {
+        return;
+    }
+    if (solved) {
+        memcpy(s->c, s->best, (size_t)k->P->row_count * sizeof *s->c);
+    }
+    motion_of(s, k->P, s->c, s->v);
+    const double* p = k->choice->revise(k->choice->user, k->now, s->v, s->c);
+    if (p == NULL) {
+        return;
+    }
+    k->status = open_solve(s, k->P, true, p);
+    if (k->status != PERP_OK) {
+        k->out.over = true;
+        return;
+    }
+    k->out.best = s->best;
+    k->out.count = (size_t)k->P->row_count;
+    k->out.least = INFINITY;
+    k->out.over = k->out.reached = false;
+    k->changed = report->iterations;
+    report->outcome = PERP_OUTCOME_MAX_ITER;
+    memcpy(s->best, s->c, k->out.count * sizeof *s->c);
+    check_point(s, k, s->c);
+    begin_steps(s, k);
+    begin_law(k);
+}
+
 /* ---- attempts -------------------------------------------------------------------------------------------*/
 
 /* Proximal steps follow a flow of the impulses, which can circle around a solution. Another ratio of the weights
@@ -718,12 +803,21 @@ static void return_to_best(bodies* s, course* k)
 
 static void run_steps(bodies* s, course* k, bool law, int32_t budget)
 {
-    const int32_t until = k->out.report->iterations + budget;
+    const perp_report* report = k->out.report;
+    const int32_t until = report->iterations + budget;
     k->broken = false;
     begin_steps(s, k);
-    k->convex = k->convex && !law;
-    while (!k->out.over && !k->broken && k->out.report->iterations < until) {
+    if (law) {
+        begin_law(k);
+    }
+    revise_choices(s, k);
+    while (!k->out.over && !k->broken && report->iterations < until) {
         proximal_round(s, k);
+        revise_choices(s, k);
+        if (k->choice != NULL && *k->choice->pairs &&
+            (k->convex || report->iterations > k->changed + PAIR_BUDGET)) {
+            k->out.over = true; /* closed contacts that contradict each other */
+        }
     }
 }
 
@@ -790,7 +884,7 @@ static perp_status run_attempts(bodies* s, course* k)
                     return status;
                 }
             }
-            if (!k->out.over) {
+            if (!k->out.over || k->choice != NULL) {
                 k->bold = attempts[i].bold;
                 scale_normal_weights(s, P, attempts[i].normal);
                 run_steps(s, k, false, attempts[i].budget);
@@ -804,31 +898,6 @@ static perp_status run_attempts(bodies* s, course* k)
     if (!k->out.over) {
         run_steps(s, k, false, INT32_MAX / 2);
     }
-    return PERP_OK;
-}
-
-/* Prepares a solve from p. */
-static perp_status open_solve(bodies* s, const perp_contact_problem* P, bool warm, const double* p)
-{
-    perp_status status = augmented_reserve(s, P);
-    if (status == PERP_OK) {
-        status = perpi_body_matrix_analyse(&s->matrix, P, &s->delassus);
-    }
-    if (status != PERP_OK) {
-        return status;
-    }
-    const size_t rows = (size_t)P->row_count * sizeof *p;
-    augmented_set_weights(s, P);
-    memcpy(s->c, p, rows);
-    if (!warm) {
-        memset(s->c, 0, rows);
-    }
-    const perp_friction_problem laws = {.constraint_count = P->constraint_count,
-                                        .row_count = P->row_count,
-                                        .lower = P->lower,
-                                        .upper = P->upper,
-                                        .constraint = P->constraint};
-    perpi_friction_project_guess(&laws, s->c);
     return PERP_OK;
 }
 
@@ -906,6 +975,32 @@ perp_status perpi_newton_closed(void* self, const perp_contact_problem* P, const
     }
     s->closed = NULL;
     return close_solve(s, &k, v, p);
+}
+
+perp_status perpi_newton_choosing(void* self, const perp_contact_problem* P,
+                                  const perpi_newton_choice* choice,
+                                  const perp_solve_options* options, bool warm, double* v,
+                                  double* p, perp_report* report)
+{
+    bodies* s = self;
+    if (has_long_constraint(P, report)) {
+        return PERP_OK;
+    }
+    perp_status status = open_solve(s, P, warm, p);
+    if (status != PERP_OK) {
+        return status;
+    }
+    course k = {.P = P,
+                .out = perpi_monitor_start(options, report, CHOICE_BUDGET, s->c, s->best,
+                                           (size_t)P->row_count),
+                .choice = choice};
+    s->closed = choice->closed;
+    check_point(s, &k, s->c);
+    run_steps(s, &k, true, 0); /* choices at the guess */
+    status = run_attempts(s, &k);
+    s->closed = NULL;
+    status = status == PERP_OK ? k.status : status;
+    return status == PERP_OK ? close_solve(s, &k, v, p) : status;
 }
 
 const perp_method perpi_method_newton_bodies = {

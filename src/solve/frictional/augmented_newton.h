@@ -13,4 +13,23 @@ PERP_NODISCARD perp_status perpi_newton_closed(void* self, const perp_contact_pr
                                                const perp_solve_options* options, double* v,
                                                double* p, perp_report* report);
 
+/* Choices that depend on the answer, such as the acting members of groups of contacts, and are made while
+ * it is sought: far fewer factorisations than one solve for each set of choices. */
+typedef struct perpi_newton_choice {
+    void* user;
+    /* At the velocities v and impulses p, with the given residual: chooses again, and changes the problem that
+     * the method was given. NULL: nothing changes; else the impulses from which to go on, of the
+     * changed problem. */
+    const double* (*revise)(void* user, double residual, const double* v, const double* p);
+    const bool* closed; /* as of perpi_newton_closed, for the problem at hand */
+    const bool* pairs;  /* whether any contact is in `closed` */
+} perpi_newton_choice;
+
+/* newton-bodies with choices; P is changed by `revise`. SOLVED: within the tolerance, and nothing changes there.
+ * p: the impulses of the last problem. */
+PERP_NODISCARD perp_status perpi_newton_choosing(void* self, const perp_contact_problem* P,
+                                                 const perpi_newton_choice* choice,
+                                                 const perp_solve_options* options, bool warm,
+                                                 double* v, double* p, perp_report* report);
+
 #endif

@@ -7,6 +7,11 @@
 
 #define CLOSED_GOAL 1e-4 /* of the tolerance, where members are closed together */
 
+#define INSIDE_PART                                                                                \
+    0.5 /* of the tolerance: for the problem that choices leave, while they are made */
+
+#define INSIDE_SMALL 1e-4 /* the same in small problems, which are solved nearly to rounding */
+
 enum { CLOSED_STEPS = 60 }; /* Newton steps where members are closed together */
 
 /* A partner has the given normal impulse s and friction up to mu s (planar). */
@@ -117,16 +122,21 @@ static bool pairs_act(const perpi_switching* s, const perp_contact_problem* P)
     return false;
 }
 
+static perp_status make_newton(perpi_switching* s)
+{
+    double settings[8]; /* of newton-bodies: fewer bytes */
+    if (s->newton != NULL) {
+        return PERP_OK;
+    }
+    perpi_method_newton_bodies.settings_default(settings);
+    return perpi_method_newton_bodies.create(s->context, settings, &s->newton);
+}
+
 /* Solves the problem where two members of a group are to be closed together, from a point near the answer. */
 static perp_status solve_closed(perpi_switching* s, const perp_contact_problem* R,
                                 const perp_solve_options* options, double* v, perp_report* made)
 {
-    perp_status status = PERP_OK;
-    if (s->newton == NULL) {
-        double settings[8]; /* of newton-bodies: fewer bytes */
-        perpi_method_newton_bodies.settings_default(settings);
-        status = perpi_method_newton_bodies.create(s->context, settings, &s->newton);
-    }
+    perp_status status = make_newton(s);
     if (status != PERP_OK) {
         return status;
     }
@@ -170,5 +180,45 @@ perp_status perpi_chosen_solve(perpi_switching* s, const perp_contact_problem* p
     s->closed = made.residual < s->slack ? made.residual : s->slack;
     s->closed = s->direct && s->closed > PERPI_CLOSED ? s->closed : PERPI_CLOSED;
     *outcome = made.outcome;
+    return status;
+}
+
+/* Choices at a point of the solve, see perpi_newton_choice. */
+static const double* revise(void* user, double residual, const double* v, const double* p)
+{
+    perpi_switching* s = user;
+    const perp_contact_problem* P = s->whole;
+    memcpy(s->p, p, (size_t)s->chosen.row_count * sizeof *p);
+    give_back(s, P, &s->chosen, s->chosen.constraint_count, s->p_whole);
+    const bool solved = residual <= s->tolerance;
+    if ((solved && perp_contact_check_residual(P, v, s->p_whole, s->work).worst <= s->tolerance) ||
+        !perpi_choose_inside(s, P, solved, v, s->p_whole)) {
+        return NULL;
+    }
+    s->chosen = make_smaller_problem(s, P, s->p_whole);
+    s->pairs = pairs_act(s, P);
+    return s->p;
+}
+
+perp_status perpi_chosen_solve_inside(perpi_switching* s, const perp_contact_problem* problem,
+                                      const perp_solve_options* options, bool warm, double* v,
+                                      double* p, perp_report* report)
+{
+    perp_status status = make_newton(s);
+    if (status != PERP_OK) {
+        return status;
+    }
+    s->whole = problem;
+    s->p_whole = p;
+    s->tolerance = options->tolerance;
+    s->chosen = make_smaller_problem(s, problem, p);
+    s->pairs = false;
+    const perpi_newton_choice choice = {s, revise, s->closed_row, &s->pairs};
+    perp_solve_options inner = *options;
+    inner.tolerance *= problem->row_count > s->set.predicted ? INSIDE_PART : INSIDE_SMALL;
+    status = perpi_newton_choosing(s->newton, &s->chosen, &choice, &inner, warm, v, s->p, report);
+    if (status == PERP_OK) {
+        give_back(s, problem, &s->chosen, s->chosen.constraint_count, p);
+    }
     return status;
 }

@@ -4,6 +4,10 @@
 
 #include "solve/frictional/switching.h"
 
+#define INSIDE_RATIO                                                                               \
+    10.0 /* of openings: one that counts to that of the choice, which should be 0 */
+
+enum { INSIDE_REPLACEMENTS = 6 }; /* of one group while it is solved */
 enum { DIRECT_REPLACEMENTS = 3 }; /* as PERPI_REPLACEMENTS, from predicted choices */
 
 perpi_opening perpi_group_opening(const perpi_switching* s, const perp_contact_problem* P,
@@ -236,6 +240,101 @@ bool perpi_choose_again(perpi_switching* s, const perp_contact_problem* P, const
                 begin_lone_share(s, g, p_n, -l.most);
                 changed = true;
             } /* else the choice stays, and the residual shows the violation */
+        }
+    }
+    return changed;
+}
+
+/* The members of a group at a point that is not an answer yet. Openings are compared with the largest term of the
+ * group, impulses included, as the residual check does. */
+typedef struct group_view {
+    int32_t widest, cheapest; /* primaries, as in perpi_outlook */
+    double size;              /* the largest term */
+    double most, own;         /* the largest opening; that of the choice */
+    double push;              /* W p_n of the choice */
+} group_view;
+
+static group_view view_group(const perpi_switching* s, const perp_contact_problem* P, int32_t g,
+                             const double* v, const double* p)
+{
+    const perp_group* group = &P->group[g];
+    group_view w = {-1, -1, 0.0, -INFINITY, 0.0, 0.0};
+    double widest = -INFINITY, cost = INFINITY;
+    for (int32_t k = 0; k < group->count; ++k) {
+        const int32_t i = group->member[k];
+        const perpi_opening o = perpi_group_opening(s, P, i, v);
+        const double push = p != NULL ? o.w * p[P->constraint[i].row] : 0.0;
+        w.size = o.size > w.size ? o.size : w.size;
+        w.size = push > w.size ? push : w.size;
+        w.most = o.u > w.most ? o.u : w.most;
+        if (i == s->choice[g]) {
+            w.own = o.u;
+            w.push = push;
+        }
+        if (k < group->primary && o.u > widest) {
+            widest = o.u;
+            w.widest = i;
+        }
+        const double energy = o.u < 0.0 ? o.u * o.u / (o.w > 0.0 ? o.w : 1e-300) : 0.0;
+        if (k < group->primary && energy < cost) {
+            cost = energy;
+            w.cheapest = i;
+        }
+    }
+    return w;
+}
+
+/* Changes the choice of a group whose view is w, if another member is open while it pushes. */
+static bool revise_choice(perpi_switching* s, const perp_contact_problem* P, int32_t g,
+                          const group_view* w, double ratio, const double* v, double* p)
+{
+    perpi_share* x = &s->share[g];
+    const double own = ratio * fabs(w->own), least = s->fine * w->size;
+    const double slack = own > least ? own : least;
+    const int32_t now = s->choice[g];
+    if (!(w->push > slack) || !(w->most > slack) || s->handed[g] > INSIDE_REPLACEMENTS) {
+        return false;
+    }
+    s->handed[g] += 1;
+    if (w->widest == now) { /* a member that is no primary is open */
+        s->choice[g] = -1;
+    } else if (x->before == w->widest) {
+        const double size = perpi_group_opening(s, P, w->widest, v).size;
+        begin_pair(s, P, g, w->widest, size > 0.0 ? w->most / size : 0.0, p);
+    } else {
+        x->before = now;
+        x->impulse = p[P->constraint[now].row];
+        s->choice[g] = w->widest;
+        hand_impulse(P, now, w->widest, p);
+    }
+    return true;
+}
+
+bool perpi_choose_inside(perpi_switching* s, const perp_contact_problem* P, bool solved,
+                         const double* v, double* p)
+{
+    const double ratio = solved ? 1.0 : INSIDE_RATIO;
+    bool changed = false;
+    for (int32_t g = 0; g < P->group_count; ++g) {
+        const group_view w = view_group(s, P, g, v, p);
+        if (s->second[g] >= 0) {
+            const double p_a = p[P->constraint[s->choice[g]].row];
+            const double p_b = p[P->constraint[s->second[g]].row];
+            const bool open = w.most > s->fine * w.size + ratio * fabs(w.own);
+            if (!(p_a > 0.0 && p_b > 0.0) || open) {
+                s->handed[g] += 1;
+                s->share[g].before = -1;
+                s->choice[g] = open ? w.widest : p_a > p_b ? s->choice[g] : s->second[g];
+                s->second[g] = -1;
+                changed = true;
+            }
+        } else if (s->choice[g] < 0) {
+            if (w.most < -s->fine * w.size) {
+                s->choice[g] = w.cheapest;
+                changed = true;
+            }
+        } else {
+            changed = revise_choice(s, P, g, &w, ratio, v, p) || changed;
         }
     }
     return changed;

@@ -35,6 +35,8 @@
 #define DIFFERENCE 1e-6  /* of a share, for derivatives */
 #define SLACK 1e-10      /* of the largest term of a row: smaller violations are rounding */
 #define SLACK_SMALL 1e-2 /* the same, of the tolerance */
+#define INSIDE_NEAR                                                                                \
+    1e-3 /* residual from which the search goes on where choices were made in one solve */
 #define SLACK_LARGE                                                                                \
     0.1 /* in problems of more than COARSE_ROWS rows, which are not solved further */
 
@@ -51,6 +53,7 @@ enum {
     CUTS = 5,           /* halvings of a step */
     INNER = 500,        /* iterations for one choice of members */
     DIRECT_ROWS = 300,  /* beyond so many the first choices are predicted */
+    INSIDE_ROWS = 150,  /* beyond so many they are made in one solve, if that succeeds */
     SECOND_ROWS = 1200, /* up to here without prediction, too, if that fails */
     DIRECT_ROUNDS = 8,  /* solves from predicted choices */
     DIRECT_SHARES = 25, /* as SHARE_ROUNDS, from predicted choices */
@@ -59,11 +62,14 @@ enum {
 static const perp_setting switching_setting[] = {
     {"predicted", PERP_SETTING_INT, offsetof(perpi_switching_settings, predicted), 0, 1e9,
      "rows beyond which the first choices are predicted, in space"},
+    {"inside", PERP_SETTING_INT, offsetof(perpi_switching_settings, inside), 0, 1e9,
+     "rows beyond which choices are made while the problem is solved, in space"},
 };
 
 static void switching_settings_default(void* settings)
 {
-    *(perpi_switching_settings*)settings = (perpi_switching_settings){.predicted = DIRECT_ROWS};
+    *(perpi_switching_settings*)settings =
+        (perpi_switching_settings){.predicted = DIRECT_ROWS, .inside = INSIDE_ROWS};
 }
 
 static void switching_destroy(void* self)
@@ -131,13 +137,14 @@ static perp_status switching_reserve(perpi_switching* s, const perp_contact_prob
             perpi_grow(c, &s->M_at, &s->M_at_capacity, (size_t)P->block_count + 1, sizeof *s->M_at);
     }
     if (status == PERP_OK) {
-        const size_t guess = (size_t)P->dof_count + (size_t)P->row_count;
+        const size_t point = (size_t)P->dof_count + (size_t)P->row_count, guess = 2 * point;
         perp_contact_problem largest = *P; /* with a fixed push in every group */
         largest.dof_count += PERPI_PUSH_DOFS * P->group_count;
         largest.row_count += PERPI_PUSH_ROWS * P->group_count;
         largest.constraint_count += P->group_count;
         status = perpi_grow(c, &s->guess, &s->guess_capacity,
                             guess + perp_contact_residual_work(&largest), sizeof *s->guess);
+        s->near = s->guess + point;
         s->work = s->guess + guess;
     }
     struct {
@@ -327,23 +334,23 @@ static bool is_new(const perp_contact_problem* P, bool warm, const double* p)
     return true;
 }
 
-/* Keeps the caller's guess: zero if there is none, for v and p may then hold anything. */
-static void keep_guess(perpi_switching* s, const perp_contact_problem* P, bool warm,
-                       const double* v, const double* p)
+/* Keeps a guess: zero if there is none, for v and p may then hold anything. */
+static void keep_guess(const perp_contact_problem* P, bool warm, const double* v, const double* p,
+                       double* guess)
 {
     if (!warm) {
-        memset(s->guess, 0, (size_t)(P->dof_count + P->row_count) * sizeof *s->guess);
+        memset(guess, 0, (size_t)(P->dof_count + P->row_count) * sizeof *guess);
         return;
     }
-    memcpy(s->guess, v, (size_t)P->dof_count * sizeof *v);
-    memcpy(s->guess + P->dof_count, p, (size_t)P->row_count * sizeof *p);
+    memcpy(guess, v, (size_t)P->dof_count * sizeof *v);
+    memcpy(guess + P->dof_count, p, (size_t)P->row_count * sizeof *p);
 }
 
-static void return_to_guess(const perpi_switching* s, const perp_contact_problem* P, double* v,
+static void return_to_guess(const perp_contact_problem* P, const double* guess, double* v,
                             double* p)
 {
-    memcpy(v, s->guess, (size_t)P->dof_count * sizeof *v);
-    memcpy(p, s->guess + P->dof_count, (size_t)P->row_count * sizeof *p);
+    memcpy(v, guess, (size_t)P->dof_count * sizeof *v);
+    memcpy(p, guess + P->dof_count, (size_t)P->row_count * sizeof *p);
 }
 
 /* Choices until the groups obey their laws. s->direct: from predicted choices. */
@@ -351,8 +358,13 @@ static perp_status search_choices(perpi_switching* s, const perp_contact_problem
                                   const perp_solve_options* options, bool warm, double* v,
                                   double* p, perp_report* report)
 {
-    perp_status status = find_groups(s, problem, warm, p);
-    if (status == PERP_OK && (s->direct || is_new(problem, warm, p))) {
+    perp_status status = PERP_OK;
+    if (s->go_on) {
+        (void)perpi_seek_shares(s, problem);
+    } else {
+        status = find_groups(s, problem, warm, p);
+    }
+    if (status == PERP_OK && !s->go_on && (s->direct || is_new(problem, warm, p))) {
         perpi_choose_first(s, problem, s->direct && warm, v, p);
     }
     int32_t limit =
@@ -363,7 +375,8 @@ static perp_status search_choices(perpi_switching* s, const perp_contact_problem
     const perpi_clock clock = {0}; /* the inner solves check the time limit */
     perp_solve_options inner = *options;
     inner.max_iter = inner.max_iter > 0 && inner.max_iter < INNER ? inner.max_iter : INNER;
-    if (status == PERP_OK && problem->row_count > COARSE_ROWS && inner.tolerance < PERPI_COARSE) {
+    if (status == PERP_OK && !s->go_on && problem->row_count > COARSE_ROWS &&
+        inner.tolerance < PERPI_COARSE) {
         status = choose_coarsely(s, problem, &inner, &warm, v, p, report);
     }
     for (int32_t i = 0; status == PERP_OK && i < limit && report->iterations < budget; ++i) {
@@ -379,7 +392,7 @@ static perp_status search_choices(perpi_switching* s, const perp_contact_problem
             break;
         }
         if (made != PERP_OUTCOME_SOLVED && s->direct && perpi_seek_shares(s, problem)) {
-            return_to_guess(s, problem, v, p);
+            return_to_guess(problem, s->go_on ? s->near : s->guess, v, p);
             continue;
         }
         if (made != PERP_OUTCOME_SOLVED) {
@@ -435,6 +448,43 @@ static void set_slack(perpi_switching* s, const perp_contact_problem* P,
     s->slack = s->fine;
 }
 
+/* Whether the caller's limits end the search. */
+static bool is_stopped(const perp_report* report)
+{
+    return report->outcome == PERP_OUTCOME_TIME_LIMIT || report->outcome == PERP_OUTCOME_CANCELLED;
+}
+
+/* Choices are made in one solve; *done: it found an answer. If it came near one, the search goes on from
+ * there; else v and p are as they were. */
+static perp_status choose_inside(perpi_switching* s, const perp_contact_problem* problem,
+                                 const perp_solve_options* options, bool warm, double* v, double* p,
+                                 perp_report* report, bool* done)
+{
+    perp_status status = find_groups(s, problem, warm, p);
+    if (status == PERP_OK) {
+        perpi_choose_first(s, problem, warm, v, p);
+        status = perpi_chosen_solve_inside(s, problem, options, warm, v, p, report);
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    const double worst = perp_contact_check_residual(problem, v, p, s->work).worst;
+    *done = report->outcome == PERP_OUTCOME_SOLVED && worst <= options->tolerance;
+    if (!*done && !is_stopped(report) && worst < INSIDE_NEAR &&
+        problem->row_count > s->set.predicted) {
+        s->go_on = true;
+        keep_guess(problem, true, v, p, s->near);
+        status = search_choices(s, problem, options, true, v, p, report);
+        s->go_on = false;
+        *done = report->outcome == PERP_OUTCOME_SOLVED;
+    }
+    if (!*done) {
+        return_to_guess(problem, s->guess, v, p);
+    }
+    s->slack = s->fine;
+    return status;
+}
+
 /* Polygons that spin and sink into each other have more solutions than heaps in space, and predicted choices
  * mostly lead to none of them. */
 static bool is_planar(const perp_contact_problem* P)
@@ -459,16 +509,25 @@ static perp_status switching_solve(void* self, const perp_contact_problem* probl
         return status;
     }
     find_mass_blocks(s, problem);
-    keep_guess(s, problem, warm, v, p);
-    s->direct = problem->row_count > s->set.predicted && !is_planar(problem);
+    keep_guess(problem, warm, v, p, s->guess);
+    const bool space = !is_planar(problem);
+    bool done = false;
+    s->direct = space && problem->row_count > s->set.inside;
+    set_slack(s, problem, options);
+    if (s->direct) {
+        status = choose_inside(s, problem, options, warm, v, p, report, &done);
+    }
+    if (status != PERP_OK || done || (s->direct && is_stopped(report))) {
+        return status;
+    }
+    s->direct = space && problem->row_count > s->set.predicted;
     set_slack(s, problem, options);
     status = search_choices(s, problem, options, warm, v, p, report);
     if (status == PERP_OK && s->direct && problem->row_count <= SECOND_ROWS &&
-        report->outcome != PERP_OUTCOME_SOLVED && report->outcome != PERP_OUTCOME_TIME_LIMIT &&
-        report->outcome != PERP_OUTCOME_CANCELLED) {
+        report->outcome != PERP_OUTCOME_SOLVED && !is_stopped(report)) {
         s->direct = false;
         set_slack(s, problem, options);
-        return_to_guess(s, problem, v, p);
+        return_to_guess(problem, s->guess, v, p);
         status = search_choices(s, problem, options, warm, v, p, report);
     }
     return status;

@@ -30,7 +30,7 @@ typedef struct perpi_share {
 } perpi_share;
 
 typedef struct perpi_switching_settings {
-    int32_t predicted;
+    int32_t predicted, inside;
 } perpi_switching_settings;
 
 typedef struct perpi_switching {
@@ -49,11 +49,19 @@ typedef struct perpi_switching {
         slack;     /* of the accurate solves; of those at hand, PERPI_COARSE_SLACK of coarse ones */
     double closed; /* PERPI_CLOSED, or the residual of the last solve */
     bool direct;   /* the first choices are predicted, and replaced by the most open member */
+    bool go_on;    /* the search begins with the choices at hand */
+    bool
+        pairs; /* choices are made while the problem that they leave is solved: two members of a group are closed together */
+    perp_contact_problem chosen; /* the same: the problem that the choices leave */
+    const perp_contact_problem* whole;
+    double* p_whole; /* of the caller */
+    double tolerance;
     bool one_by_one;      /* groups change one at a time */
     int32_t last;         /* then: the group that changed last */
     int32_t* from;        /* per constraint of the smaller problem */
     size_t* M_at;         /* per block: where its mass block starts */
-    double *guess, *work; /* the caller's v and p; of the residual check */
+    double *guess, *near; /* v and p: of the caller; from which the search goes on */
+    double* work;         /* of the residual check */
     perp_constraint* constraint;
     double *b, *lower, *upper, *compliance, *b_error, *p;
     perpi_fixed_push push; /* partners in space */
@@ -116,6 +124,12 @@ void perpi_start_one_by_one(perpi_switching* s, const perp_contact_problem* P);
 void perpi_choose_first(perpi_switching* s, const perp_contact_problem* P, bool warm, double* v,
                         double* p);
 
+/* Choices while the problem is solved, at a point near the answer: other members where one is open while the
+ * choice pushes, by more than that one is off itself. A choice that comes back is closed together with the
+ * one that it would replace. solved: the point is the answer of the problem at hand. Whether any changed. */
+bool perpi_choose_inside(perpi_switching* s, const perp_contact_problem* P, bool solved,
+                         const double* v, double* p);
+
 /* Whether every group obeys its law. */
 bool perpi_groups_hold(const perpi_switching* s, const perp_contact_problem* P, const double* v,
                        const double* p);
@@ -126,5 +140,10 @@ bool perpi_groups_hold(const perpi_switching* s, const perp_contact_problem* P, 
 perp_status perpi_chosen_solve(perpi_switching* s, const perp_contact_problem* problem,
                                const perp_solve_options* options, bool warm, double* v, double* p,
                                perp_report* report, perp_outcome* outcome);
+
+/* Chooses and solves at once. SOLVED: no choice changes at the answer. */
+perp_status perpi_chosen_solve_inside(perpi_switching* s, const perp_contact_problem* problem,
+                                      const perp_solve_options* options, bool warm, double* v,
+                                      double* p, perp_report* report);
 
 #endif

@@ -499,3 +499,73 @@ TEST(what_a_collider_remembers_of_a_pair_does_not_change_what_it_finds)
         world_end();
     }
 }
+
+/* ---- motions of pairs --------------------------------------------------------------------------------- */
+
+static perp_shape_def pebble_def(double* x, int32_t count, double radius)
+{
+    for (int32_t i = 0; i < count; ++i) {
+        const vec3 u = v3_unit(v3_add(random_vec(1), v3(1e-3, 0, 0)));
+        v3_to(v3_scale(radius, v3(u.x, 0.8 * u.y, 0.5 * u.z)), x + 3 * (ptrdiff_t)i);
+    }
+    perp_shape_def d = perp_shape_def_default(PERP_SHAPE_POLYHEDRON);
+    d.vertices = x;
+    d.vertex_count = count;
+    return d;
+}
+
+static perpi_pose moved(perpi_pose pose, const perpi_body_motion* by)
+{
+    return pose_at(v3_add(pose.x, by->shift), q4_mul(q4_exp(by->turn), pose.q));
+}
+
+/* Bodies that move together, and a little against each other. What is found within their relative motion must
+ * include all that they can reach: a pair without candidates has no candidates after the motion either. */
+TEST(a_pair_of_fine_polyhedra_is_searched_within_its_relative_motion)
+{
+    static double x[2][3 * 120];
+    int32_t fewer = 0, reached = 0;
+    random_state = 5;
+    for (int trial = 0; trial < 200; ++trial) {
+        world_begin(3);
+        const vec3 between = v3_scale(random_in(0.6, 1.1), v3_unit(random_vec(1)));
+        const perpi_pose at[2] = {pose_at(v3(0, 0, 0), random_turn(3)),
+                                  pose_at(between, random_turn(3))};
+        /* a common motion about a far point, and a relative one */
+        const vec3 spin = random_vec(0.1), far = random_vec(3);
+        perpi_body_motion motion[2];
+        for (int i = 0; i < 2; ++i) {
+            const perp_shape_def d = pebble_def(x[i], 120, 0.5);
+            add_body(PERP_BODY_DYNAMIC, &d, 1, at[i], 0, NULL);
+            motion[i] = (perpi_body_motion){
+                v3_madd(v3_cross(spin, v3_sub(at[i].x, far)), i == 0 ? 0.04 : -0.04, between),
+                v3_add(spin, random_vec(0.02)), 0.5};
+            w.margin[i] = v3_norm(motion[i].shift) + 0.5 * v3_norm(motion[i].turn);
+        }
+        perpi_collider* c = NULL;
+        const perpi_candidate* candidate = NULL;
+        size_t all = 0, some = 0, after = 0;
+        size_t before = 0;
+        const double none[2] = {0, 0};
+        CHECK_OK(perpi_collider_create(w.context, w.model, &c));
+        CHECK_OK(perpi_collide(c, w.pose, none, &candidate, &before));
+        CHECK_OK(perpi_collide(c, w.pose, w.margin, &candidate, &all));
+        perpi_collider_set_motion(c, motion);
+        CHECK_OK(perpi_collide(c, w.pose, w.margin, &candidate, &some));
+        CHECK(!perpi_collider_moved_further(c, motion));
+        fewer += some < all;
+        /* a faster approach than expected */
+        perpi_body_motion fast[2] = {motion[0], motion[1]};
+        fast[1].shift = v3_madd(fast[1].shift, -1.0, between);
+        CHECK(some == all || perpi_collider_moved_further(c, fast));
+        /* after the motion itself */
+        perpi_collider_set_motion(c, NULL);
+        const perpi_pose then[2] = {moved(w.pose[0], &motion[0]), moved(w.pose[1], &motion[1])};
+        CHECK_OK(perpi_collide(c, then, none, &candidate, &after));
+        CHECK(before > 0 || after == 0 || some > 0);
+        reached += before == 0 && after > 0;
+        perpi_collider_destroy(c);
+        world_end();
+    }
+    CHECK(fewer > 50 && reached > 5);
+}

@@ -153,6 +153,59 @@ TEST(the_posterior_of_gravity_in_free_fall_is_that_of_least_squares_for_any_numb
     CHECK(value[0] == value[1] && value[0] == value[2]);
 }
 
+/* Two trajectories, the second with an unknown start of its own: the posterior of g is that of both. */
+TEST(trajectories_share_the_parameters_and_have_their_own_starts)
+{
+    enum { ROWS = 8, N = 400 };
+    FILE* f = fopen("filter-data.csv", "w");
+    REQUIRE(f != NULL);
+    const perpi_stream noise = {.seed = 23};
+    fprintf(f, "k,t,x,y\n");
+    for (int k = 0; k < 2; ++k) {
+        for (int i = 0; i < ROWS; ++i) {
+            double x, y;
+            path(i, 0.2, 9.81, &x, &y);
+            fprintf(f, "%d,%.17g,%.17g,%.17g\n", k, i * (1.0 / H),
+                    x + 0.02 * perpi_stream_normal(&noise, i, 2 * k),
+                    y + 0.02 * perpi_stream_normal(&noise, i, 2 * k + 1));
+        }
+    }
+    REQUIRE(fclose(f) == 0);
+    case_run c = estimate(FILTER "\"trajectory\": \"k\", \"particles\": 400, \"noise\": 0.02, "
+                                 "\"start\": \"scene\", \"unknown\": {\"g\": {\"start\": 5, "
+                                 "\"bounds\": [0, 40]}, \"initial\": {\"p\": {\"position\": 0.01, "
+                                 "\"velocity\": 0}}}",
+                          2);
+    CHECK_EQ_INT(c.status, PERP_OK);
+    if (c.status == PERP_OK) {
+        /* y = y0 - g t (t + h) / 2 with y0 = 3 +- 0.01 in each: y0 eliminated, information and mean of g */
+        double information = 0.0, sum = 0.0;
+        for (int k = 0; k < 2; ++k) {
+            const perpi_trajectory* t = &c.run.e->data.trajectory[k];
+            double one = 1.0 / 1e-4, a1 = 0.0, aa = 0.0, y1 = 0.0, ay = 0.0; /* prior of y0 - 3 */
+            for (int i = 0; i < ROWS; ++i) {
+                const double a = -0.5 * t->time[i] * (t->time[i] + 1.0 / H);
+                const double y = t->value[2 * i + 1] - 3.0;
+                one += 1.0 / 4e-4;
+                a1 += a / 4e-4;
+                aa += a * a / 4e-4;
+                y1 += y / 4e-4;
+                ay += a * y / 4e-4;
+            }
+            information += aa - a1 * a1 / one;
+            sum += ay - a1 * y1 / one;
+        }
+        const double mean = sum / information, s = 1.0 / sqrt(information);
+        CHECK_AT_MOST(fabs(c.answer->value[0] - mean), 5.0 * s / sqrt(N));
+        CHECK_NEAR(c.answer->covariance[0] / (s * s), 1.0, 0.35);
+        CHECK_EQ_INT(c.answer->series_count, 2);
+        CHECK_EQ_INT(c.answer->series[1].rows, ROWS);
+    } else {
+        printf("  %s\n", perp_context_error(context));
+    }
+    clean_up(&c);
+}
+
 TEST(friction_that_the_data_never_show_is_not_identifiable)
 {
     make_data(0, 12, 0.01);

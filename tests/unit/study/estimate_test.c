@@ -1,7 +1,8 @@
 /* Estimates: data, channels, predictions and their derivatives, workers. */
+#include "base/vec.h"
 #include "perp/perp.h"
 #include "perp_test.h"
-#include "study/estimate.h"
+#include "study/estimate_predict.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -183,6 +184,126 @@ TEST(a_part_of_a_trajectory_continues_the_one_before)
     }
     perpi_predictor_destroy(p);
     clean_up(s);
+}
+
+/* A cube is thrown and bounces; sensors and inertia have unknowns. */
+static const char cube[] =
+    "{\"gravity\": [0, 0, -9.81], \"step\": 0.005, \"duration\": 0.4,"
+    " \"parameters\": {\"mu\": 0.2, \"bounce\": 0.3, \"size\": 0.1}, \"restitution\": \"bounce\","
+    " \"friction\": {\"default\": \"mu\"},"
+    " \"bodies\": [{\"name\": \"table\", \"type\": \"static\","
+    "   \"shapes\": [{\"type\": \"plane\", \"normal\": [0, 0, 1]}]},"
+    "  {\"name\": \"cube\", \"mass\": 0.4, \"inertia\": [7e-4, 8e-4, 9e-4], \"position\": [0, 0, "
+    "0.2],"
+    "   \"velocity\": [1, 0.2, 0], \"angular_velocity\": [1, 4, 2], \"axis_angle\": [1, 0.3, 0.2, "
+    "0.4],"
+    "   \"shapes\": [{\"type\": \"box\", \"size\": [\"size\", \"size\", \"size\"]}]}]}";
+
+static const char cube_study[] =
+    "{\"scene\": \"estimate-scene.json\", \"data\": \"estimate-data.csv\", \"time\": \"t\","
+    " \"observe\": {\"p\": {\"position\": \"cube\", \"columns\": [\"x\", \"y\", \"z\"],"
+    "     \"sensor\": {\"at\": [\"ax\", 0, 0.01], \"offset\": [0, \"oy\", 0], \"scale\": \"k\"}},"
+    "   \"q\": {\"orientation\": \"cube\", \"columns\": [\"qw\", \"qx\", \"qy\", \"qz\"],"
+    "     \"sensor\": {\"rotation\": [0, 0, \"turn\"]}},"
+    "   \"v\": {\"velocity\": \"cube\", \"frame\": \"body\", \"columns\": [\"vx\", \"vy\", "
+    "\"vz\"]},"
+    "   \"w\": {\"angular_velocity\": \"cube\", \"frame\": \"body\","
+    "     \"columns\": [\"wx\", \"wy\", \"wz\"]},"
+    "   \"wz0\": {\"quantity\": \"cube.angular_velocity.z\", \"column\": \"w0\"}},"
+    " \"noise\": 0.01,"
+    " \"unknown\": {\"mu\": {}, \"bounce\": {}, \"size\": {}, \"ax\": {\"start\": 0.02}, \"oy\": "
+    "{\"start\": 0.01},"
+    "   \"k\": {\"start\": 1.01}, \"turn\": {\"start\": 0.1},"
+    "   \"I\": {\"inertia\": \"cube\", \"centre\": true}, \"initial\": [\"cube\"]}}";
+
+/* Rows of some numbers near a motion. */
+static void write_cube_data(double until)
+{
+    FILE* f = fopen("estimate-data.csv", "w");
+    REQUIRE(f != NULL);
+    fprintf(f, "t,x,y,z,qw,qx,qy,qz,vx,vy,vz,wx,wy,wz,w0\n");
+    for (int k = 0; k <= 8 * (int)(until / 0.01 + 0.5); ++k) { /* also between the steps */
+        const double t = k == 3 ? 0.0041 : 0.00125 * k;
+        const double a = 0.2 + 2.0 * t;
+        fprintf(f, "%.9g,%.9g,%.9g,%.9g,%.9g,0.02,%.9g,0.05,1,0.2,%.9g,1,4,2,2\n", t, t, 0.2 * t,
+                0.2 - 4.9 * t * t, cos(a), sin(a), -9.81 * t);
+    }
+    REQUIRE(fclose(f) == 0);
+}
+
+static void compare_derivatives(perp_study* s, double tolerance)
+{
+    enum { ROOM = 200 * 13 * 60 };
+    static double forward[ROOM], differences[ROOM], end[2][24 * 60];
+    const perpi_estimate* e = s->estimate;
+    const perpi_trajectory* t = &e->data.trajectory[0];
+    const int32_t n = e->parameter_count + e->start_count, rows = t->rows;
+    double parameter[60], start[12];
+    for (int32_t i = 0; i < e->parameter_count; ++i) {
+        parameter[i] = e->parameter[i].info.start + (e->parameter[i].kind == PERPI_PARAMETER_INERTIA
+                                                         ? 0.1 * e->parameter[i].info.scale
+                                                         : 0.0);
+    }
+    for (int32_t i = 0; i < 12; ++i) {
+        start[i] = 0.003 * (i % 5);
+    }
+    perpi_predictor* p = NULL;
+    REQUIRE(rows * e->width * n <= ROOM);
+    REQUIRE_OK(perpi_predictor_create(context, s, &p));
+    /* data near the prediction: rotations by nearly half a turn have no derivative */
+    perpi_prediction near = {
+        .trajectory = t, .parameter = parameter, .start = start, .prediction = forward};
+    REQUIRE_OK(perpi_predictor_predict(p, &near));
+    for (int32_t i = e->columns; i < rows * e->columns; ++i) { /* the first row is the start */
+        ((double*)(uintptr_t)t->value)[i] = forward[i] + 0.01 * sin(i);
+    }
+    perpi_prediction x = {.trajectory = t,
+                          .parameter = parameter,
+                          .start = start,
+                          .jacobian = forward,
+                          .end_jacobian = end[0]};
+    REQUIRE_OK(perpi_predictor_predict(p, &x));
+    CHECK_EQ_INT(x.info.derivative, PERPI_DERIVATIVE_FORWARD);
+    p->derivative = PERPI_DERIVATIVE_DIFFERENCES;
+    x.jacobian = differences;
+    x.end_jacobian = end[1];
+    REQUIRE_OK(perpi_predictor_predict(p, &x));
+    CHECK_EQ_INT(x.info.derivative, PERPI_DERIVATIVE_DIFFERENCES);
+    for (int32_t j = 0; j < n; ++j) {
+        double worst = 0.0, size = 0.0;
+        for (int32_t i = 0; i < rows * e->width; ++i) {
+            worst = perpi_larger(worst, fabs(forward[i * n + j] - differences[i * n + j]));
+            size = perpi_larger(size, fabs(differences[i * n + j]));
+        }
+        if (!(worst <= tolerance * size)) {
+            printf("unknown %d %s: %.3g of %.3g\n", j,
+                   j < e->parameter_count ? e->parameter[j].info.name : "start", worst, size);
+        }
+        CHECK(worst <= tolerance * size);
+        CHECK(size > 0.0 || j < e->parameter_count);
+    }
+    for (int32_t i = 12 * n; i < 24 * n; ++i) { /* of the cube */
+        CHECK_NEAR(end[0][i], end[1][i], tolerance * (1.0 + fabs(end[1][i])) * 10.0);
+    }
+    perpi_predictor_destroy(p);
+}
+
+TEST(forward_derivatives_agree_with_differences_in_flight_and_through_a_bounce)
+{
+    static const double until[] = {0.1, 0.3};
+    for (int i = 0; i < 2; ++i) {
+        perp_study* s = NULL;
+        REQUIRE(perp_context_create(NULL, &context) == PERP_OK);
+        write_file("estimate-scene.json", cube);
+        write_cube_data(until[i]);
+        CHECK_OK(perp_study_parse(context, cube_study, strlen(cube_study), "study.json", &s));
+        if (s == NULL) {
+            printf("%s\n", perp_context_error(context));
+        } else {
+            compare_derivatives(s, i == 0 ? 1e-6 : 1e-4);
+        }
+        clean_up(s);
+    }
 }
 
 /* ---- workers ------------------------------------------------------------------------------------*/
