@@ -15,7 +15,10 @@
  * R = SIGMA / W_rr: the change of p is the smallest in the norm of R^-1, also where the contacts are more
  * than the equations determine. An error of p falls by the factor 1 / (1 + SIGMA w), w the smallest
  * eigenvalue of W that is not 0, relative to its diagonal. u is small, so that the large R costs no digits.
- * [Alart, Curnier 1991] with a fixed active set; the answer is checked like that of any other method.
+ * [Alart, Curnier 1991] with a fixed active set; the answer is checked like that of any other method. Compliant
+ * rows have R = 1 / c, bounded ones count as equations between their bounds. The smallest change matters where
+ * the laws leave impulses open (a grasp by three tips of which two are enough): those of other methods drift from
+ * step to step, until a contact has none and the body turns about the others.
  *
  * A contact that is alone in its island is solved directly, also where it begins or ceases to slip, if its
  * answer is the only one: mu |W_nt| < W_nn.
@@ -34,7 +37,8 @@
 #define REFINE 1e-2      /* on the goal, where the answer is not stationary */
 #define NEAR 1e-2        /* residual up to which a correction is tried */
 #define NEAR_SLIP 0.3    /* the same where contacts slip */
-#define LEAST_GOAL 1e-13 /* of a tolerance below 1e-9: rounding, which a correction cannot reach */
+#define LEAST_GOAL 1e-13 /* of a tolerance below 1e-9: rounding, which a correction cannot reach, */
+#define MORE 1e3         /* unless the tolerance asks for more: a tenth of it */
 #define SIGMA 1e6
 enum {
     LARGEST =
@@ -145,7 +149,25 @@ static bool sticks(const perp_constraint* c, const double* p, const double* u, c
     return sum < radius * radius;
 }
 
-/* R of the rows; false: a contact slips, or a law is none that the correction knows. */
+static double compliance_of(const perp_contact_problem* P, const perp_constraint* c, int32_t r)
+{
+    return P->compliance != NULL && c->kind != PERP_CONSTRAINT_CONTACT ? P->compliance[c->row + r]
+                                                                       : 0.0;
+}
+
+/* Whether the impulse of a bounded row stays between its bounds (*active), or at the one where it is; false: it
+ * does neither, or the constraint has several rows. */
+static bool keeps_bounds(const perp_contact_problem* P, const perp_constraint* c, const double* p,
+                         const double* u, const double* W, bool* active)
+{
+    const double lower = P->lower[c->row], upper = P->upper[c->row], x = p[0] - u[0] / W[0];
+    *active = lower < x && x < upper;
+    return c->rows == 1 &&
+           (*active || (x <= lower && p[0] == lower) || (x >= upper && p[0] == upper));
+}
+
+/* R of the rows; false: a contact slips, or a law is none that the correction knows. A compliant row,
+ * u + c p = 0, has dp = -(u + c p + J dv) / c. */
 static bool find_active(const warm* w)
 {
     const perp_contact_problem* P = w->P;
@@ -163,11 +185,16 @@ static bool find_active(const warm* w)
             if (active && !sticks(c, p, u, W)) {
                 return false;
             }
-        } else if (P->compliance != NULL || c->kind != PERP_CONSTRAINT_EQUALITY) {
+        } else if (c->kind == PERP_CONSTRAINT_BOUNDED) {
+            if (!keeps_bounds(P, c, p, u, W, &active)) {
+                return false;
+            }
+        } else if (c->kind != PERP_CONSTRAINT_EQUALITY) {
             return false;
         }
         for (int32_t r = 0; r < c->rows; ++r) {
-            R[r] = active ? SIGMA / W[r] : 0.0;
+            const double soft = compliance_of(P, c, r);
+            R[r] = !active ? 0.0 : soft > 0.0 ? 1.0 / (soft + (W[r] - soft) / SIGMA) : SIGMA / W[r];
         }
         any = any || (active && c->kind == PERP_CONSTRAINT_CONTACT);
     }
@@ -315,7 +342,8 @@ static void find_violation(const warm* w)
             continue;
         }
         for (int32_t r = 0; r < c->rows; ++r) {
-            w->u[c->row + r] = perpi_row_velocity(P, c, r, w->v);
+            w->u[c->row + r] =
+                perpi_row_velocity(P, c, r, w->v) + compliance_of(P, c, r) * w->p[c->row + r];
         }
         for (int k = 0; k < 2; ++k) {
             const perpi_side s = perpi_side_of(P, c, k);
@@ -366,6 +394,22 @@ static double largest_violation(const warm* w)
     return size > 0.0 ? largest / size : INFINITY;
 }
 
+/* The impulses of compliant rows from the velocities, which have the rounding of all other impulses: of a damper
+ * at rest it is far more than the impulse, which is all that its residual is compared with. */
+static void settle_soft_rows(const warm* w)
+{
+    const perp_contact_problem* P = w->P;
+    for (int32_t ci = 0; P->compliance != NULL && ci < P->constraint_count; ++ci) {
+        const perp_constraint* c = &P->constraint[ci];
+        for (int32_t r = 0; r < c->rows; ++r) {
+            const double soft = compliance_of(P, c, r);
+            if (soft > 0.0 && w->R[c->row + r] > 0.0) {
+                w->p[c->row + r] = -perpi_row_velocity(P, c, r, w->v) / soft;
+            }
+        }
+    }
+}
+
 static perp_status correct(warm* w, double goal, perpi_made* made)
 {
     if (!find_active(w)) {
@@ -385,8 +429,9 @@ static perp_status correct(warm* w, double goal, perpi_made* made)
         perpi_motion_of(w->P, w->P->M_factor, w->p, w->v);
         made->report.iterations += 1;
     }
+    settle_soft_rows(w);
     const perp_status status = perpi_contact_residual_at(w->s, w->P, w->v, w->p, &made->residual);
-    made->checked = made->residual.worst <= GOAL_STILL * goal;
+    made->checked = made->residual.worst <= (goal > LEAST_GOAL ? GOAL_STILL * goal : goal);
     return status;
 }
 
@@ -731,9 +776,6 @@ static perp_status improve(warm* w, double goal, const double* guess, perpi_made
     find_blocks(w);
     made->checked = worst <= GOAL_REST * goal && is_stationary(w, guess, GOAL_STILL * goal);
     *near = !made->checked && worst <= goal;
-    if (goal < LEAST_GOAL) {
-        return PERP_OK;
-    }
     if (!made->checked && w->P->constraint_count == 1) {
         status = solve_alone(w, goal, made);
     } else if (!made->checked && worst <= NEAR && w->P->dof_count <= LARGEST) {
@@ -752,6 +794,9 @@ perp_status perpi_check_warm_start(perpi_solver* s, const perp_contact_problem* 
     const perpi_arena_mark mark = perpi_arena_get_mark(&s->arena);
     warm w = {.s = s, .P = P, .v = x, .p = x + P->dof_count};
     double *work = NULL, *guess = NULL;
+    /* a smaller goal is rounding, which no correction reaches: then methods would change the impulses in every
+     * step, and those that the laws do not determine would drift until a contact has none */
+    goal = goal >= LEAST_GOAL ? goal : MORE * goal < LEAST_GOAL ? MORE * goal : LEAST_GOAL;
     perp_status status = reserve_warm(&w, &work, &guess);
     if (status == PERP_OK) {
         memcpy(guess, w.v, (size_t)P->dof_count * sizeof *guess);

@@ -1,6 +1,9 @@
 /* Gears between joints: closed forms of one degree of freedom, momentum, turns, and all steppers' rows. */
 #include <math.h>
 
+#include <stdio.h>
+#include <string.h>
+
 #include "perp_test.h"
 #include "support/scene_sim.h"
 
@@ -170,5 +173,54 @@ TEST(geared_double_pendulums_keep_ratio_and_energy_in_every_stepper)
         CHECK_NEAR(coordinate(&s, "j3"), -1.5 * coordinate(&s, "j2"), 1e-3);
         CHECK(fabs(coordinate(&s, "j1")) > 0.5);
         scene_sim_close(&s);
+    }
+}
+
+/* ---- a grasp ----------------------------------------------------------------------------------------------*/
+
+/* Fingers on slides towards the z axis that gears couple, and a capsule of 45 g between them. Two of three fingers
+ * could hold it without the third (friction angle 35 degrees, 30 are needed), and of a capsule on its side between two pads
+ * one end of each line is enough: the laws leave open how the fingers share the force. */
+static double grasp_slip(int fingers, double force, const char* tolerance)
+{
+    char bodies[2000] = "", joints[2000] = "";
+    for (int i = 0; i < fingers; ++i) {
+        const double angle = 6.283185307179586 * i / fingers, c = cos(angle), s = sin(angle);
+        char one[500];
+        snprintf(one, sizeof one,
+                 ",{'name':'f%d','mass':0.05,'inertia':[1e-5,1e-5,1e-5],'position':[%.17g,%.17g,0],"
+                 "'gravity':[0,0,0],'shapes':[{'type':%s}]}",
+                 i, 0.009 * c, 0.009 * s,
+                 fingers == 2 ? "'box','size':[0.01,0.03,0.02]" : "'sphere','radius':0.005");
+        strncat(bodies, one, sizeof bodies - strlen(bodies) - 1);
+        snprintf(one, sizeof one,
+                 "%s{'name':'s%d','type':'prismatic','a':'world','b':'f%d','at':[%.17g,%.17g,0],"
+                 "'axis':[%.17g,%.17g,0],'damping':5,'motor':{'type':'effort','target':%g}}",
+                 i > 0 ? "," : "", i, i, 0.009 * c, 0.009 * s, -c, -s, force);
+        strncat(joints, one, sizeof joints - strlen(joints) - 1);
+        if (i > 0) {
+            snprintf(one, sizeof one,
+                     ",{'name':'g%d','type':'gear','joints':['s0','s%d'],'ratio':1}", i, i);
+            strncat(joints, one, sizeof joints - strlen(joints) - 1);
+        }
+    }
+    scene_sim sim = scene_sim_open(
+        "{'gravity':[0,0,-9.81],'step':0.005,'duration':1.5,'tolerance':%s,"
+        "'friction':{'default':0.7},'bodies':[{'name':'capsule','mass':0.045,'shapes':["
+        "{'type':'capsule','radius':0.004,'length':0.02}]%s}%s],'joints':[%s]}",
+        tolerance, fingers == 2 ? ",'axis_angle':[1,0,0,1.5707963267948966]" : "", bodies, joints);
+    CHECK(sim.sim != NULL);
+    CHECK_AT_MOST(scene_sim_run(&sim), 1e-8);
+    const perp_body_state body = scene_sim_body(&sim, "capsule");
+    scene_sim_close(&sim);
+    return sqrt(body.position[0] * body.position[0] + body.position[1] * body.position[1] +
+                body.position[2] * body.position[2]);
+}
+
+TEST(geared_fingers_hold_a_capsule_without_slip)
+{
+    for (int fingers = 2; fingers <= 3; ++fingers) {
+        CHECK_AT_MOST(grasp_slip(fingers, 12.0, "1e-8"), 1e-12);
+        CHECK_AT_MOST(grasp_slip(fingers, 12.0, "1e-12"), 1e-12);
     }
 }
