@@ -362,7 +362,7 @@ typedef struct perp_design_report {
         flagged_steps;    /* steps (line searches); of these, with flagged gradients */
     int64_t newton_steps; /* of these, by the curvature of Gauss and Newton */
     int64_t turned_steps; /* of these, to the better side of a flagged point */
-    int64_t handed_over; /* the evaluation after which cma-es went on, the first time; 0: never */
+    int64_t handed_over;  /* the evaluation after which cma-es went on, the first time; 0: never */
     char handed_over_reason[400];
 } perp_design_report;
 

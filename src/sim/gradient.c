@@ -209,8 +209,9 @@ void perpi_gradient_free(perpi_gradient_work* g)
     perpi_tape_free(&g->without);
     perpi_uses_destroy(g->uses);
     perpi_linear_step_destroy(g->linear);
-    void* const owned[] = {g->before,    g->light_room, g->room,     g->time,
-                           g->parameter, g->joint,      g->snapshot, g->snapshot_at};
+    void* const owned[] = {g->before,    g->light_room, g->room,         g->time,
+                           g->parameter, g->joint,      g->snapshot,     g->snapshot_at,
+                           g->memory[0], g->memory[1],  g->memory_other, g->loose};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(g->context, owned[i]);
     }
@@ -637,13 +638,21 @@ void perpi_gradient_count(perpi_gradient_work* g, const perpi_tape_frame* frame,
     f->undetermined += (flags & PERPI_LINEAR_UNDETERMINED) != 0;
     if (immaterial) {
         f->immaterial += 1;
-        flags &= ~(PERPI_LINEAR_WEAK | PERPI_LINEAR_UNDETERMINED);
+        flags &= ~(unsigned)PERPI_GRADIENT_DOUBTS;
+        if (g->in->mode == PERP_GRADIENT_FORWARD) { /* backwards the whole gradient tells */
+            flags &= ~(unsigned)PERPI_LINEAR_ROLLS;
+        }
     }
-    f->choice += (flags & PERPI_LINEAR_CHOICE) != 0;
+    f->choice += (flags & (PERPI_LINEAR_CHOICE | PERPI_LINEAR_ROLLS)) != 0;
     f->fallback += (flags & PERPI_LINEAR_FALLBACK) != 0;
     if (report->margin < f->margin) {
         f->margin = report->margin;
         f->margin_time = start;
+    }
+    if (flags == PERPI_LINEAR_ROLLS) {
+        g->rolls += 1;
+    } else if (flags != 0) {
+        g->first_other = !(start >= g->first_other) ? start : g->first_other;
     }
     if (flags != 0) {
         f->flagged += 1;
@@ -684,9 +693,24 @@ perp_status perpi_gradient_room(perpi_gradient_work* g)
 static perp_status step_back(perpi_gradient_work* g, size_t frame)
 {
     const perpi_taken_step step = perpi_gradient_step(g, frame - 1, frame);
-    const perpi_linear_options options = {.transposed = true, .threshold = g->in->threshold};
+    const perpi_linear_options options = {.transposed = true,
+                                          .threshold = g->in->threshold,
+                                          .memory = true,
+                                          .other_rolling = g->other_rolling};
     bool doubtful = false;
-    perp_status status = perpi_linear_step_make(g->linear, &step, &options);
+    /* memory[0] has the derivatives by impulses of this step, memory[1] gets those of the one before */
+    const size_t old = 3 * (size_t)g->tape.frame[frame - 1].contact_count;
+    perp_status status = perpi_gradient_memory_room(g, g->tape.frame[frame - 1].contact_count,
+                                                    step.in.contact_count, 1);
+    if (status == PERP_OK) {
+        memset(g->memory[1], 0, (old + 1) * sizeof *g->memory[1]);
+        memset(g->memory_other, 0, (old + 1) * sizeof *g->memory_other);
+        perpi_linear_step_memory(g->linear, g->memory[1], g->memory[0]);
+        status = perpi_linear_step_make(g->linear, &step, &options);
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
     const unsigned doubts = perpi_linear_step_report(g->linear)->flags & PERPI_GRADIENT_DOUBTS;
     if (status == PERP_OK && doubts != 0) {
         /* does the derivative depend on the choice? */
@@ -694,6 +718,7 @@ static perp_status step_back(perpi_gradient_work* g, size_t frame)
         other.other = (doubts & PERPI_LINEAR_WEAK) != 0;
         other.shifted = (doubts & PERPI_LINEAR_UNDETERMINED) != 0;
         status = perpi_linear_step_make(g->linear, &step, &other);
+        perpi_linear_step_memory(g->linear, g->memory_other, g->memory[0]);
         doubtful = status != PERP_OK ||
                    perpi_linear_step_adjoint(g->linear, g->y_next, g->other, NULL) != PERP_OK;
         status = perpi_linear_step_make(g->linear, &step, &options);
@@ -706,9 +731,11 @@ static perp_status step_back(perpi_gradient_work* g, size_t frame)
     }
     const int32_t size = perpi_linear_step_parameter_size(g->linear);
     double* multiplier = g->parameter + size;
+    perpi_linear_step_memory(g->linear, g->memory[1], g->memory[0]);
     status = perpi_linear_step_adjoint(g->linear, g->y_next, g->y, multiplier);
-    const bool immaterial =
-        doubts != 0 && !doubtful && perpi_gradient_same(g->y, g->other, g->size.total);
+    const bool immaterial = doubts != 0 && !doubtful &&
+                            perpi_gradient_same(g->y, g->other, g->size.total) &&
+                            perpi_gradient_same(g->memory[1], g->memory_other, (int32_t)old);
     if (status == PERP_OK && g->in->light_count > 0) {
         perpi_linear_step_light(g->linear, multiplier, &g->light);
     }
@@ -725,6 +752,7 @@ static perp_status step_back(perpi_gradient_work* g, size_t frame)
     if (status == PERP_OK) {
         perpi_gradient_count(g, &g->tape.frame[frame], immaterial);
     }
+    perpi_gradient_memory_next(g);
     return status;
 }
 
@@ -749,6 +777,17 @@ static perp_status load_segment(perpi_gradient_work* g, int64_t segment)
     return status;
 }
 
+/* No step follows the last: its impulses do not count. */
+static perp_status begin_memory(perpi_gradient_work* g, size_t frame)
+{
+    const int32_t contacts = g->tape.frame[frame].contact_count;
+    const perp_status status = perpi_gradient_memory_room(g, contacts, contacts, 1);
+    if (status == PERP_OK) {
+        memset(g->memory[0], 0, (3 * (size_t)contacts + 1) * sizeof *g->memory[0]);
+    }
+    return status;
+}
+
 static perp_status run_back(perpi_gradient_work* g)
 {
     const int64_t last = g->count - 1;
@@ -756,6 +795,7 @@ static perp_status run_back(perpi_gradient_work* g)
     perp_status status = PERP_OK;
     int64_t loaded = 0; /* state at the begin of the tape */
     memset(g->y, 0, (size_t)g->size.total * sizeof *g->y);
+    bool begun = false;
     for (int64_t k = last; status == PERP_OK && k >= 0; --k) {
         if (!all &&
             (k == last || (k == loaded && k > 0))) { /* the state before it is needed, too */
@@ -774,7 +814,9 @@ static perp_status run_back(perpi_gradient_work* g)
             double* next = g->y_next;
             g->y_next = g->y;
             g->y = next;
-            status = step_back(g, frame);
+            status = begun ? PERP_OK : begin_memory(g, frame);
+            begun = true;
+            status = status == PERP_OK ? step_back(g, frame) : status;
         }
     }
     return status;
@@ -819,6 +861,62 @@ perp_status perpi_gradient_check_parameters(perp_sim* sim, const perpi_gradient_
     return PERP_OK;
 }
 
+/* Adds what the start, and light numbers, have of the parameters. */
+static void finish_back(perpi_gradient_work* g, double* start)
+{
+    for (int32_t i = 0; i < g->in->parameter_count; ++i) {
+        g->gradient[i] += perpi_gradient_dot(g->size.total, g->y, g->in->parameter[i].start);
+    }
+    add_light(g);
+    if (start != NULL) {
+        memcpy(start, g->y, (size_t)g->size.total * sizeof *start);
+    }
+}
+
+/* Where contacts roll exactly two cases of the rule meet, whose derivatives by the state differ; but all states of the run
+ * roll, so that the gradient hardly depends on the case. It is computed again with the other one: if it is the
+ * same, these steps are not flagged. */
+static perp_status roll_otherwise(perpi_gradient_work* g)
+{
+    static const double SAME_ROLLING = 1e-7; /* relative to the largest derivative */
+    const int32_t n = g->in->parameter_count;
+    perp_gradient_flags *flags = g->flags, ignored = {.margin = INFINITY, .first_time = NAN};
+    double *own = g->gradient, *other = NULL, size = 0.0, off = 0.0;
+    const int64_t rolls = g->rolls;
+    const double first = g->first_other;
+    perp_status status = perpi_alloc(g->context, (size_t)n + 1, sizeof *other, &other);
+    if (status != PERP_OK) {
+        return status;
+    }
+    const size_t light = 8 * g->model->body_count + g->model->shape_count + g->model->pair_count;
+    if (g->light_room != NULL) {
+        memset(g->light_room, 0, light * sizeof *g->light_room);
+    }
+    g->gradient = other;
+    g->flags = &ignored;
+    g->other_rolling = true;
+    perpi_uses_rewind(g->uses);
+    status = run_back(g);
+    if (status == PERP_OK) {
+        finish_back(g, NULL);
+    }
+    for (int32_t i = 0; i < n; ++i) {
+        size = perpi_larger(size, fabs(own[i]));
+        off = perpi_larger(off, fabs(own[i] - other[i]));
+    }
+    if (status == PERP_OK && off <= SAME_ROLLING * size) {
+        flags->flagged -= rolls;
+        flags->choice -= rolls;
+        flags->immaterial += rolls;
+        flags->first_time = first;
+    }
+    g->gradient = own;
+    g->flags = flags;
+    g->other_rolling = false;
+    perpi_free(g->context, other);
+    return status;
+}
+
 /* Whether impacts have times: fixed steps with restitution. */
 static bool impacts_have_times(const perp_sim* sim)
 {
@@ -838,7 +936,8 @@ perp_status perpi_gradient_run(perp_sim* sim, const perpi_gradient_input* in, do
                              .slot_base = sim->asked.measure_count,
                              .size = perpi_linear_size_of(sim->model),
                              .gradient = gradient,
-                             .flags = flags};
+                             .flags = flags,
+                             .first_other = NAN};
     g.quantity = perpi_measures_quantities(sim, &g.quantity_count);
     const bool forward = in->mode == PERP_GRADIENT_FORWARD;
     *flags = (perp_gradient_flags){.margin = INFINITY, .margin_time = NAN, .first_time = NAN};
@@ -866,14 +965,11 @@ perp_status perpi_gradient_run(perp_sim* sim, const perpi_gradient_input* in, do
                  : sim->adaptive       ? perpi_gradient_back_adaptive(&g)
                                        : run_back(&g);
     }
-    for (int32_t i = 0; status == PERP_OK && !forward && i < in->parameter_count; ++i) {
-        gradient[i] += perpi_gradient_dot(g.size.total, g.y, in->parameter[i].start);
-    }
     if (status == PERP_OK && !forward) {
-        add_light(&g);
+        finish_back(&g, start);
     }
-    if (status == PERP_OK && start != NULL) {
-        memcpy(start, g.y, (size_t)g.size.total * sizeof *start);
+    if (status == PERP_OK && !forward && !sim->adaptive && g.rolls > 0) {
+        status = roll_otherwise(&g);
     }
     perpi_gradient_free(&g);
     return status;

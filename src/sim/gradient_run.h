@@ -29,6 +29,11 @@ typedef struct perpi_gradient_work {
     int64_t extreme, crossing; /* states at which the measure takes its value */
     double* room;              /* of the vectors below */
     double *y, *y_next, *other, *slot, *q, *v;
+    /* displacements of the impulses of a step's contacts (linear_step.h, perpi_linear_step_memory), before and after it:
+     * forward those of each parameter; and contacts whose impulses are not unique */
+    double *memory[2], *memory_other;
+    bool* loose;
+    size_t memory_capacity[2], memory_other_capacity, loose_capacity;
     double*
         forward; /* displacements, one after the other for each parameter, before and after a step */
     double* parameter; /* of a step */
@@ -36,6 +41,10 @@ typedef struct perpi_gradient_work {
     perpi_joint_input* joint; /* of a step, then of the one without an impact */
     double* gradient;
     perp_gradient_flags* flags;
+    /* steps that are flagged only because a contact rolls exactly; the first time of the others */
+    int64_t rolls;
+    double first_other;
+    bool other_rolling;
     perpi_linear_light light;
     double* light_room;
     /* checkpoints */
@@ -70,6 +79,12 @@ void perpi_gradient_add_sample(perpi_gradient_work* g, int32_t measure, int64_t 
 /* Weight of state k in window number `window` of a measure. */
 double perpi_gradient_window_weight(const perpi_gradient_work* g, int64_t k,
                                     const perp_measure_def* def, double window);
+
+/* Room for the impulses of the contacts of the frames, `sets` of them; those before stay. */
+PERP_NODISCARD perp_status perpi_gradient_memory_room(perpi_gradient_work* g, int32_t before,
+                                                      int32_t after, size_t sets);
+/* After a step: memory[1] becomes memory[0]. */
+void perpi_gradient_memory_next(perpi_gradient_work* g);
 
 /* What may leave the derivative as it is. */
 enum { PERPI_GRADIENT_DOUBTS = PERPI_LINEAR_WEAK | PERPI_LINEAR_UNDETERMINED };

@@ -85,6 +85,10 @@ struct perpi_linear_step {
     double* v_start; /* velocities of the problem at the start */
     double* rebound; /* impacts, per contact: e of its law; 0: it does not rebound */
     size_t v_start_capacity, rebound_capacity;
+    /* impulses of the step before, and of this one */
+    double *memory_before, *memory_after;
+    bool* loose; /* per contact */
+    size_t loose_capacity;
     /* impacts with times */
     bool met, knows_gain;
     perpi_linear_step *without, *free; /* the step without their contacts, and with no constraint */

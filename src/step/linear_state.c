@@ -184,6 +184,37 @@ static void add_forces_adjoint(const perpi_linear_step* l, const double* m_v, do
     }
 }
 
+/* The slip of a rolling contact by the impulse of the step before. */
+static void add_push(const perpi_linear_step* l, int32_t constraint, double* r_u)
+{
+    const perpi_constraint_derivative* d = &l->d[l->d_of[constraint]];
+    const perp_constraint* c = &l->f->constraint[constraint];
+    if (d->rolling != PERPI_ROLLING_BETWEEN || l->memory_before == NULL) {
+        return;
+    }
+    const double* dp = l->memory_before + 3 * (size_t)d->contact_before;
+    for (int32_t r = 1; r < 3 && r < c->rows; ++r) {
+        for (int k = 0; k < 3; ++k) {
+            r_u[c->row + r] += d->push[r - 1][k] * dp[k];
+        }
+    }
+}
+
+static void add_push_adjoint(const perpi_linear_step* l, int32_t constraint, const double* m_u)
+{
+    const perpi_constraint_derivative* d = &l->d[l->d_of[constraint]];
+    const perp_constraint* c = &l->f->constraint[constraint];
+    if (d->rolling != PERPI_ROLLING_BETWEEN || l->memory_before == NULL) {
+        return;
+    }
+    double* y = l->memory_before + 3 * (size_t)d->contact_before;
+    for (int32_t r = 1; r < 3 && r < c->rows; ++r) {
+        for (int k = 0; k < 3; ++k) {
+            y[k] += d->push[r - 1][k] * m_u[c->row + r];
+        }
+    }
+}
+
 /* r_v and r_u of a displacement of the state. */
 void perpi_linear_residual(const perpi_linear_step* l, const double* dx, double* r_v, double* r_u)
 {
@@ -210,6 +241,7 @@ void perpi_linear_residual(const perpi_linear_step* l, const double* dx, double*
         }
         const perp_constraint* c = &l->f->constraint[i];
         const perpi_constraint_derivative* d = &l->d[l->d_of[i]];
+        add_push(l, i, r_u);
         for (int32_t k = 0; k < l->columns.count; ++k) {
             const int32_t column = l->columns.item[k],
                           place = perpi_linear_place(l, d->body, column);
@@ -284,6 +316,7 @@ void perpi_linear_residual_adjoint(const perpi_linear_step* l, const double* m_v
         }
         const perp_constraint* c = &l->f->constraint[i];
         const perpi_constraint_derivative* d = &l->d[l->d_of[i]];
+        add_push_adjoint(l, i, m_u);
         double m[PERPI_PAIR_DOFS];
         for (int32_t a = 0; a < l->columns.count; ++a) {
             const int32_t dof = dof_of(l, d->body, l->columns.item[a]);

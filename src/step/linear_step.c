@@ -76,7 +76,8 @@ void perpi_linear_step_destroy(perpi_linear_step* l)
                            l->meeting,
                            l->body_time,
                            l->gain,
-                           l->v_free};
+                           l->v_free,
+                           l->loose};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(l->context, owned[i]);
     }
@@ -294,7 +295,13 @@ static perp_status add_derivative(perpi_linear_step* l, const perpi_solved* at, 
         status = perpi_linear_shift_gap(l, i, &l->d[l->d_count]);
     }
     if (status == PERP_OK) {
-        l->report.flags |= l->d[l->d_count].border ? PERPI_LINEAR_CHOICE : 0;
+        const perpi_constraint_derivative* d = &l->d[l->d_count];
+        const bool between = i < l->f->contact_count && d->rolling == PERPI_ROLLING_BETWEEN;
+        const bool loose =
+            between && (!l->options.memory ||
+                        (l->step.loose_before != NULL && l->step.loose_before[d->contact_before]));
+        l->report.flags |= d->border || loose ? PERPI_LINEAR_CHOICE : 0;
+        l->report.flags |= i < l->f->contact_count && d->full ? PERPI_LINEAR_ROLLS : 0;
         l->d_of[i] = l->d_count++;
     }
     return status;
@@ -320,7 +327,8 @@ perp_status perpi_linear_differentiate_rows(perpi_linear_step* l)
                                .contact_before = rolls ? l->step.contact_before : NULL,
                                .contact_before_count = l->step.contact_before_count,
                                .h_before = l->step.h_before,
-                               .threshold = l->options.threshold};
+                               .threshold = l->options.threshold,
+                               .other_rolling = l->options.other_rolling};
     const perpi_solved at = l->solved;
     l->d_count = 0;
     for (int32_t i = 0; i < l->f->constraints; ++i) {
@@ -412,6 +420,37 @@ static bool find_null_impulses(perpi_linear_step* l)
         most = l->law[i].slides ? perpi_larger(most, fabs(c[P->constraint[i].row])) : most;
     }
     return most > NULL_SPACE;
+}
+
+/* Contacts whose own impulses are among those. Only rolling contacts of the next step are concerned. */
+static perp_status find_loose(perpi_linear_step* l)
+{
+    const int32_t contacts = l->f->contact_count;
+    const perp_status status = perpi_grow(l->context, &l->loose, &l->loose_capacity,
+                                          (size_t)contacts + 1, sizeof *l->loose);
+    bool asked = l->options.memory && l->step.in.settings->midway && contacts > 0;
+    if (asked && l->options.transposed) { /* the step after it has told which impulses count */
+        asked =
+            l->memory_after != NULL && perpi_linear_largest(l->memory_after, 3 * contacts) > 0.0;
+    }
+    if (status != PERP_OK || !asked) {
+        if (status == PERP_OK) {
+            memset(l->loose, 0, ((size_t)contacts + 1) * sizeof *l->loose);
+        }
+        return status;
+    }
+    (void)find_null_impulses(l);
+    const double* c = l->work + 3 * (l->dofs + l->rows) + l->dofs;
+    for (int32_t i = 0; i < contacts; ++i) {
+        const perp_constraint* x = &l->f->constraint[i];
+        l->loose[i] = perpi_linear_largest(c + x->row, x->rows) > NULL_SPACE;
+    }
+    return PERP_OK;
+}
+
+bool perpi_linear_step_loose(const perpi_linear_step* l, int32_t contact)
+{
+    return l->loose[contact];
 }
 
 static void shift_impulses(perpi_linear_step* l)
@@ -540,6 +579,9 @@ perp_status perpi_linear_step_make(perpi_linear_step* l, const perpi_taken_step*
     if (status == PERP_OK) {
         status = perpi_linear_factor(l);
     }
+    if (status == PERP_OK) {
+        status = find_loose(l);
+    }
     if (status == PERP_OK && slides_somewhere(l) && find_null_impulses(l)) {
         l->report.flags |= PERPI_LINEAR_UNDETERMINED;
         if (options->shifted) {
@@ -555,6 +597,12 @@ perp_status perpi_linear_step_make(perpi_linear_step* l, const perpi_taken_step*
         }
     }
     return status == PERP_OK ? perpi_linear_differentiate_rows(l) : status;
+}
+
+void perpi_linear_step_memory(perpi_linear_step* l, double* before, double* after)
+{
+    l->memory_before = before;
+    l->memory_after = after;
 }
 
 /* ---- forward and adjoint -------------------------------------------------------------------------*/
@@ -666,6 +714,12 @@ perp_status perpi_linear_step_forward(perpi_linear_step* l, const double* dx,
     }
     perpi_linear_right_side(l, dx, parameter, r_v, r_u, c);
     perpi_linear_solve(l, r_v, c, PERPI_LINEAR_REFINEMENTS);
+    for (int32_t i = 0; l->memory_after != NULL && i < l->f->contact_count; ++i) {
+        const perp_constraint* x = &l->f->constraint[i];
+        for (int32_t r = 0; r < 3; ++r) {
+            l->memory_after[3 * i + r] = r < x->rows ? c[x->row + r] : 0.0;
+        }
+    }
     return perpi_linear_finish(l, dx, parameter, r_v, dx_next);
 }
 
@@ -687,6 +741,13 @@ perp_status perpi_linear_step_adjoint(perpi_linear_step* l, const double* y_next
         memset(l->gain, 0, 2 * (size_t)perpi_linear_size_of(l->step.in.model).n * sizeof *l->gain);
     }
     perpi_linear_advance_adjoint(l, y_next, y, m_v);
+    for (int32_t i = 0; l->memory_after != NULL && i < l->f->contact_count; ++i) {
+        const perp_constraint* x = &l->f->constraint[i];
+        for (int32_t r = 0; r < 3 && r < x->rows; ++r) {
+            m_p[x->row + r] = l->memory_after[3 * i + r];
+            l->report.flags |= m_p[x->row + r] != 0.0 && l->loose[i] ? PERPI_LINEAR_CHOICE : 0;
+        }
+    }
     perpi_linear_solve(l, m_v, m_p, PERPI_LINEAR_REFINEMENTS);
     /* the law's right-hand side is g - A r_u */
     for (int32_t i = 0; i < l->f->constraints; ++i) {

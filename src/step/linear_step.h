@@ -25,7 +25,8 @@ typedef enum perpi_linear_flag {
     PERPI_LINEAR_FALLBACK = 4, /* the step was solved with other laws than the scene's */
     PERPI_LINEAR_SINGULAR = 8, /* the linear system has no unique solution */
     PERPI_LINEAR_UNDETERMINED =
-        16, /* impulses are not unique, and the derivative may depend on them */
+        16,                  /* impulses are not unique, and the derivative may depend on them */
+    PERPI_LINEAR_ROLLS = 32, /* a contact rolls exactly, where two cases of its rule meet */
 } perpi_linear_flag;
 
 /* A step in time that was taken. */
@@ -44,6 +45,7 @@ typedef struct perpi_taken_step {
     const perp_contact* contact_before;
     int32_t contact_before_count;
     double h_before;
+    const bool* loose_before; /* per contact of it: perpi_linear_step_loose; NULL: not known */
     /* Fixed steps with restitution: impacts have times, and leave an offset of the poses (src/sim/impact_time.c). */
     const double* offset;        /* at the start (perpi_offset_size); NULL: there is none */
     const double* offset_end;    /* after an impact; NULL: impacts have no times */
@@ -74,11 +76,15 @@ typedef struct perpi_linear_size {
 perpi_linear_size perpi_linear_size_of(const perp_model* model);
 
 typedef struct perpi_linear_options {
-    bool transposed;  /* for the adjoint */
-    double threshold; /* of the margin */
-    bool other;       /* constraints below the threshold have their other state */
-    bool shifted;     /* other impulses, where they are not unique */
-    bool one_sided;   /* for perpi_linear_step_direction; not with the three above */
+    bool transposed;    /* for the adjoint */
+    double threshold;   /* of the margin */
+    bool other;         /* constraints below the threshold have their other state */
+    bool shifted;       /* other impulses, where they are not unique */
+    bool other_rolling; /* contacts that roll exactly have the other case of their rule */
+    bool one_sided;     /* for perpi_linear_step_direction; not with the three above */
+    bool
+        memory; /* perpi_linear_step_memory is used: without it, slips that depend on impulses of the step before are
+                       * flagged */
 } perpi_linear_options;
 
 /* Reads the solution, chooses the active set, differentiates the rows. The step must stay until the next call.
@@ -129,6 +135,14 @@ typedef enum perpi_light_kind {
 } perpi_light_kind;
 void perpi_linear_step_light_change(const perpi_linear_step* l, perpi_light_kind kind,
                                     int32_t index, int32_t part, double value, double* parameter);
+
+/* The slip of some rolling contacts depends on impulses of the step before (rolling.h). Beside the displacements of the
+ * state a caller carries those of the impulses of contacts, three each: before: of the contacts of the step before,
+ * after: of this step's. Forward before is read and after written; the adjoint adds to before, and reads after. They hold for
+ * the calls that follow; NULL: nothing is carried. */
+void perpi_linear_step_memory(perpi_linear_step* l, double* before, double* after);
+/* Whether the impulse of a contact is not unique, so that its displacement is not known. */
+bool perpi_linear_step_loose(const perpi_linear_step* l, int32_t contact);
 
 /* dx: at the start; parameter: NULL, or the change by a parameter as above; dx_next: after the step. */
 PERP_NODISCARD perp_status perpi_linear_step_forward(perpi_linear_step* l, const double* dx,

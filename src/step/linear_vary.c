@@ -65,8 +65,10 @@ static perp_status vary_rolling(perpi_linear_step* l, const perp_model* model, b
 {
     static const double PART = 1e-5;
     const perp_contact* own_before = perpi_rolling_before(&l->solved, own);
-    perp_contact before = *own_before;
-    const perp_contact* const pair[2] = {own, own_before};
+    perp_contact same = *own_before, before;
+    same.mu = perpi_model_friction(model, perpi_key_shape_a(own->key), perpi_key_shape_b(own->key));
+    before = same;
+    const perp_contact* const pair[2] = {own, &same};
     const perp_contact* const other[2] = {c, &before};
     double here[2], up[2], down[2];
     moved_drift(l, model, pair, pair, rolling, 0.0, here);
@@ -372,6 +374,19 @@ static void add_friction(const perp_model* model, const perp_contact* c, double 
     }
 }
 
+/* What mu changes of the slip of a rolling contact, by the multipliers of its rows. */
+static double rolling_friction(const perpi_linear_step* l, int32_t contact, const double* m_u)
+{
+    double sum = 0.0;
+    const perp_constraint* c = &l->f->constraint[contact];
+    const perpi_constraint_derivative* d = l->d_of[contact] >= 0 ? &l->d[l->d_of[contact]] : NULL;
+    for (int32_t r = 1; d != NULL && d->rolling == PERPI_ROLLING_BETWEEN && r < 3 && r < c->rows;
+         ++r) {
+        sum += d->push_mu[r - 1] * m_u[c->row + r];
+    }
+    return sum;
+}
+
 void perpi_linear_step_light(const perpi_linear_step* l, const double* multiplier,
                              perpi_linear_light* light)
 {
@@ -397,7 +412,8 @@ void perpi_linear_step_light(const perpi_linear_step* l, const double* multiplie
     }
     const double* g = multiplier + l->dofs + l->rows;
     for (int32_t i = 0; i < l->f->contact_count; ++i) {
-        const double weight = g[l->f->constraint[i].row];
+        const double weight =
+            g[l->f->constraint[i].row] + rolling_friction(l, i, multiplier + l->dofs);
         if (weight != 0.0) {
             add_friction(model, &in->contact[i], weight, light);
         }
@@ -430,8 +446,15 @@ void perpi_linear_step_light_change(const perpi_linear_step* l, perpi_light_kind
         double* mu = parameter + l->dofs + l->rows;
         for (int32_t i = 0; i < l->f->contact_count; ++i) {
             const perp_contact* c = &l->step.in.contact[i];
-            if (l->d_of[i] >= 0 && c->cone != PERP_CONE_NONE) {
-                mu[l->f->constraint[i].row] += value * friction_slope(model, c, kind, index);
+            if (l->d_of[i] < 0 || c->cone == PERP_CONE_NONE) {
+                continue;
+            }
+            const double by = value * friction_slope(model, c, kind, index);
+            const perp_constraint* x = &l->f->constraint[i];
+            const perpi_constraint_derivative* d = &l->d[l->d_of[i]];
+            mu[x->row] += by;
+            for (int32_t r = 1; d->rolling == PERPI_ROLLING_BETWEEN && r < 3 && r < x->rows; ++r) {
+                parameter[l->dofs + x->row + r] += by * d->push_mu[r - 1];
             }
         }
         return;

@@ -35,13 +35,17 @@ typedef struct perpi_rolling_input {
     const perpi_contact_derivative *change,
         *change_before; /* of their geometry, each at its poses */
     double threshold;
+    bool other; /* where the slip is about all that the rule allows, the other of the two cases */
 } perpi_rolling_input;
 
 /* d drift of (t, o) by displacements, by velocities, and by displacements of the step before. */
 typedef struct perpi_rolling_derivative {
     perpi_rolling_case rolling;
-    bool border; /* it is at the border of its cases, or uses impulses of the step before */
+    bool border; /* it is at the border of its cases */
+    bool full;   /* at that of PERPI_ROLLING_FULL alone: a contact that rolls exactly */
     double pose[2][12], rate[2][12], before[2][12];
+    double impulse[2][3]; /* by the impulse of the step before */
+    double mu[2];         /* by its coefficient of friction */
 } perpi_rolling_derivative;
 
 /* The drift along (t, o) in a given case; change, change_before and threshold are not read. */

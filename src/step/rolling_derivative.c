@@ -191,11 +191,32 @@ bool perpi_rolling_applies(const perpi_rolling_input* in, bool* border)
     return r.rolling != PERPI_ROLLING_NONE;
 }
 
+/* part = raw (1 + pushes / whole) */
+static void differentiate_by_impulse(const rule* r, const perp_contact* old,
+                                     perpi_rolling_derivative* d)
+{
+    for (int i = 0; r->rolling == PERPI_ROLLING_BETWEEN && i < 2; ++i) {
+        const double by = r->raw * r->u[i];
+        d->impulse[i][0] = -by * r->pushes / (r->whole * old->impulse[0]);
+        d->impulse[i][1] = by * r->u[0] / r->whole;
+        d->impulse[i][2] = by * r->u[1] / r->whole;
+        d->mu[i] = -by * r->pushes / (r->whole * old->mu);
+    }
+}
+
 perpi_rolling_derivative perpi_rolling_differentiate(const perpi_rolling_input* in)
 {
     const perp_contact *c = in->contact, *old = in->before;
     const rolling_motion m = motion_of(in);
-    const rule r = rule_of(&m, old, PERPI_ROLLING_NONE);
+    rule r = rule_of(&m, old, PERPI_ROLLING_NONE);
+    const bool full = r.rolling != PERPI_ROLLING_NONE && fabs(r.reach - 1.0) <= in->threshold;
+    if (full && in->other) {
+        r = rule_of(&m, old,
+                    r.rolling != PERPI_ROLLING_FULL ? PERPI_ROLLING_FULL
+                    : r.pushes > r.whole            ? PERPI_ROLLING_TWICE
+                    : r.pushes > 0.0                ? PERPI_ROLLING_BETWEEN
+                                                    : PERPI_ROLLING_ONCE);
+    }
     const vec3 n = v3_from(c->normal), t = m.t, o = m.o, now = m.now, gain = m.gain;
     const vec3 *arm = m.arm, *way = m.way, *w = m.w;
     const spin* s = m.s;
@@ -204,8 +225,10 @@ perpi_rolling_derivative perpi_rolling_differentiate(const perpi_rolling_input* 
     if (d.rolling == PERPI_ROLLING_NONE) {
         return d;
     }
-    d.border = d.border || r.rolling == PERPI_ROLLING_BETWEEN ||
-               fabs(r.reach - 1.0) <= in->threshold || fabs(r.pushes) <= in->threshold * r.whole;
+    d.full = full;
+    d.border = d.border || fabs(r.pushes) <= in->threshold * r.whole ||
+               fabs(r.pushes - r.whole) <= in->threshold * r.whole;
+    differentiate_by_impulse(&r, old, &d);
     for (int column = 0; column < 12; ++column) {
         const int side = column / 6, k = column % 6;
         const double sign = side == 0 ? -1.0 : 1.0;

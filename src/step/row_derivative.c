@@ -208,7 +208,8 @@ static perp_status add_rolling(const perpi_solved* at, const perp_contact* conta
                                     .before = before,
                                     .change = g,
                                     .change_before = &g_before,
-                                    .threshold = at->threshold};
+                                    .threshold = at->threshold,
+                                    .other = at->other_rolling};
     if (!perpi_rolling_applies(&in, &d->border)) {
         return PERP_OK; /* most contacts: the geometry of the step before is not needed */
     }
@@ -220,6 +221,12 @@ static perp_status add_rolling(const perpi_solved* at, const perp_contact* conta
     const perpi_rolling_derivative roll = perpi_rolling_differentiate(&in);
     d->rolling = roll.rolling;
     d->border = roll.border;
+    d->full = roll.full;
+    d->contact_before = (int32_t)(before - at->contact_before);
+    for (int32_t r = 1; r < 3 && r < rows; ++r) {
+        memcpy(d->push[r - 1], roll.impulse[r - 1], sizeof d->push[r - 1]);
+        d->push_mu[r - 1] = roll.mu[r - 1];
+    }
     for (int32_t r = 1; roll.rolling != PERPI_ROLLING_NONE && r < 3 && r < rows; ++r) {
         for (int c = 0; c < PERPI_PAIR_DOFS; ++c) {
             d->u[r][c] += roll.pose[r - 1][c];

@@ -24,11 +24,15 @@
 #define ROUNDING 1e-13
 /* Pivots below this part of their diagonal are 0: the data say nothing of that direction. */
 #define PIVOT 1e-13
+/* So many steps in a row that reduce the cost by less than the tolerance, relatively, end the search: where residuals have kinks
+ * (a bounce more or less) there is always a shorter step. */
+#define SLOW_STEPS 5
 /* Values that are tried of a parameter without influence. */
 #define PLATEAU_POINTS 8
 /* Weights of gaps between segments, in units that are about the noise. */
 #define FIRST_WEIGHT 1e-6
 #define LAST_WEIGHT 1e8
+#define JOIN_WEIGHT 1e2
 #define WEIGHT_FACTOR 100.0
 /* A gap that counts as none, in units. */
 #define NO_GAP 1e-3
@@ -56,6 +60,7 @@ typedef struct shooting {
     double *kept_parameter, *kept_start;
     perp_body_state* kept_node;
     double cost, merit; /* at the point */
+    int slow;           /* successive steps that hardly reduced the cost */
     bool cancelled;
 } shooting;
 
@@ -414,10 +419,11 @@ static perp_status advance(shooting* s, bool* done)
         PERPI_TRY(evaluate(s, false, &cost, &merit));
         if (merit < s->merit) {
             s->damping = s->damping / 10.0 > LEAST_DAMPING ? s->damping / 10.0 : LEAST_DAMPING;
+            s->slow = s->merit - merit < s->e->tolerance * s->merit ? s->slow + 1 : 0;
             s->cost = cost;
             s->merit = merit;
-            *done = small;
-            a->converged = a->converged || small;
+            *done = small || s->slow >= SLOW_STEPS;
+            a->converged = a->converged || *done;
             return PERP_OK;
         }
         restore_point(s);
@@ -492,6 +498,7 @@ static perp_status leave_plateaus(shooting* s, bool* moved)
 static perp_status descend(shooting* s)
 {
     bool done = false;
+    s->slow = 0;
     while (!done && !user_stops(s)) {
         PERPI_TRY(advance(s, &done));
         PERPI_TRY(evaluate(s, true, &s->cost, &s->merit));
@@ -499,18 +506,64 @@ static perp_status descend(shooting* s)
     return s->cancelled ? perpi_fail(s->context, PERP_ERROR_CANCELLED, "interrupted") : PERP_OK;
 }
 
-/* Gaps become dearer from search to search, until the last one leaves none. */
+static void use_evaluator(shooting* s, perpi_evaluator* ev)
+{
+    s->ev = ev;
+    s->m = ev->own;
+    s->N = ev->N;
+    ev->stop = stop_now;
+    ev->user = s;
+}
+
+/* Goes on without segments, if a run through all of a trajectory follows its segments: then the last steps and the
+ * information are not burdened with the weights of gaps. Where motion is chaotic it does not. */
+static perp_status join_segments(shooting* s, bool* joined)
+{
+    static const double WORSE = 4.0, MORE = 100.0;
+    perpi_evaluator *parts = s->ev, *whole = NULL;
+    const int32_t segments = s->e->segments;
+    const double cost = s->cost;
+    *joined = false;
+    s->e->segments = 1;
+    const perp_status status = perpi_evaluator_create(s->run, false, &whole);
+    s->e->segments = segments;
+    PERPI_TRY(status);
+    memcpy(whole->parameter, parts->parameter, (size_t)s->n * sizeof *whole->parameter);
+    memcpy(whole->noise, parts->noise, (size_t)s->e->channel_count * sizeof *whole->noise);
+    for (int32_t k = 0; k < whole->count && whole->m > 0; ++k) {
+        memcpy(whole->start + (size_t)k * (size_t)whole->m,
+               parts->start + (size_t)k * (size_t)parts->own,
+               (size_t)whole->m * sizeof *whole->start);
+    }
+    whole->evaluations = parts->evaluations;
+    whole->runs = parts->runs;
+    use_evaluator(s, whole);
+    const perp_status first = evaluate(s, false, &s->cost, &s->merit);
+    *joined = first == PERP_OK && s->cost <= WORSE * cost + MORE;
+    perpi_evaluator_destroy(*joined ? parts : whole);
+    if (!*joined) {
+        use_evaluator(s, parts);
+    }
+    return first;
+}
+
+/* Gaps become dearer from search to search, until a run without segments can go on, or none is left. */
 static perp_status close_gaps(shooting* s)
 {
-    for (s->ev->weight = FIRST_WEIGHT; s->ev->weight < LAST_WEIGHT;
-         s->ev->weight *= WEIGHT_FACTOR) {
+    bool joined = false;
+    s->ev->weight = FIRST_WEIGHT;
+    for (;;) {
         s->damping = FIRST_DAMPING;
         PERPI_TRY(first_evaluation(s));
         PERPI_TRY(descend(s));
+        if (s->ev->weight >= JOIN_WEIGHT) {
+            PERPI_TRY(join_segments(s, &joined));
+        }
+        if (joined || s->ev->weight >= LAST_WEIGHT) {
+            return PERP_OK;
+        }
+        s->ev->weight *= WEIGHT_FACTOR;
     }
-    s->ev->weight = LAST_WEIGHT;
-    s->damping = FIRST_DAMPING;
-    return PERP_OK;
 }
 
 static perp_status search(shooting* s)
@@ -520,6 +573,7 @@ static perp_status search(shooting* s)
     s->answer->converged = false;
     if (s->ev->nodes > 0 && s->ev->weight == 0.0) {
         PERPI_TRY(close_gaps(s));
+        s->damping = FIRST_DAMPING;
         s->answer->converged = false;
     }
     PERPI_TRY(first_evaluation(s));
@@ -666,8 +720,8 @@ static perp_status fill_answer(shooting* s)
     reduce(s, 0.0, a->unreduced);
     memcpy(a->search, ev->parameter, (size_t)s->n * sizeof *a->search);
     for (int32_t k = 0; k < ev->count && ev->m > 0; ++k) {
-        memcpy(a->start + (size_t)ev->used[k] * (size_t)s->m, ev->start + (size_t)k * (size_t)s->m,
-               (size_t)s->m * sizeof *a->start);
+        memcpy(a->start + (size_t)ev->used[k] * (size_t)ev->m, ev->start + (size_t)k * (size_t)s->m,
+               (size_t)ev->m * sizeof *a->start);
     }
     for (int32_t i = 0; i < s->e->channel_count; ++i) {
         a->noise[i] = s->e->channel[i].noise = ev->noise[i];
@@ -787,10 +841,7 @@ perp_status perpi_estimate_shooting(perpi_estimate_run* run, perpi_answer* answe
                   .n = run->e->parameter_count};
     perp_status status = perpi_evaluator_create(run, false, &s.ev);
     if (status == PERP_OK) {
-        s.m = s.ev->own;
-        s.N = s.ev->N;
-        s.ev->stop = stop_now;
-        s.ev->user = &s;
+        use_evaluator(&s, s.ev);
         status = shoot(&s);
     }
     if (s.ev != NULL) {

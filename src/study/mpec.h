@@ -2,11 +2,11 @@
  *
  * Source     [B09 (7.6)-(7.9)]
  * Notation   docs/notation.md, "All steps as unknowns"
- * Departure  complementarity is smoothed by a parameter tau that goes to 0 in a few warm-started rounds; friction has no
- *            slip speed of its own except for polygons: its law is a projection, which is regular also for contacts without impulse
+ * Departure  complementarity is smoothed by a parameter tau that goes to 0 in a few warm-started rounds; friction
+ *            has no slip speed of its own: its law is a projection, which is regular also for contacts without impulse
  *
  * Unknowns: the parameters; the states x_0 .. x_N of each trajectory (displacements from a reference, velocities); of each
- * step the velocities v' and the impulses p of its problem, and of polygons their components and slip speeds. Constraints,
+ * step the velocities v' and the impulses p of its problem. Constraints,
  * all equalities: dynamics, laws and the state after the step. The file knows nothing of the study's keys:
  *
  *     perpi_mpec_create -> perpi_mpec_add_trajectory ... -> perpi_mpec_build -> perpi_mpec_solve -> read `z`
@@ -59,9 +59,8 @@ typedef enum perpi_mpec_law_kind {
 enum {
     PERPI_MPEC_ROWS = 6,        /* of one constraint */
     PERPI_MPEC_DIRECTIONS = 16, /* of a polygon */
-    PERPI_MPEC_AUX = PERPI_MPEC_DIRECTIONS + 1,
-    PERPI_MPEC_LAWS = PERPI_MPEC_AUX + 3,
-    PERPI_MPEC_LOCAL = PERPI_MPEC_ROWS + PERPI_MPEC_AUX + 24 + 8, /* unknowns of one constraint */
+    PERPI_MPEC_LAWS = PERPI_MPEC_ROWS,
+    PERPI_MPEC_LOCAL = PERPI_MPEC_ROWS + 24 + 8, /* unknowns of one constraint */
     PERPI_MPEC_MU = 8, /* parameters that one coefficient of friction depends on, at most */
 };
 
@@ -75,13 +74,12 @@ typedef struct perpi_mpec_constraint {
     int32_t directions;
     uint64_t key;                     /* of a contact; 0: a support's point, or no contact */
     int32_t point;                    /* of a support, else -1 */
-    int32_t aux, aux_count;           /* unknowns: components of a polygon, then its slip speed */
     int32_t law, law_count;           /* equations */
     double w_n, w_t[PERPI_MPEC_ROWS]; /* speeds per impulse */
     /* parameters that mu is a linear function of */
     int32_t mu_count, mu_parameter[PERPI_MPEC_MU];
     double mu_slope[PERPI_MPEC_MU];
-    /* unknowns that its laws depend on: p, aux, v' of both blocks, displacements of both bodies, parameters */
+    /* unknowns that its laws depend on: p, v' of both blocks, displacements of both bodies, parameters */
     int32_t local_count;
     size_t local; /* into perpi_mpec.local */
     size_t jacobian,
@@ -236,9 +234,8 @@ size_t perpi_mpec_objective_pattern(const perpi_mpec* m, size_t at);
 
 /* mpec_law.c: values (law_count), and if not NULL the derivatives by the local unknowns (law_count x local_count) and the
  * sum of lambda times second derivatives (lower triangle by rows), both set. */
-void perpi_mpec_law(const perpi_mpec* m, const perpi_mpec_constraint* c, const double* z_p,
-                    const double* z_aux, const double* lambda, double* value, double* jacobian,
-                    double* hessian);
+void perpi_mpec_law(const perpi_mpec* m, const perpi_mpec_constraint* c, const double* p,
+                    const double* lambda, double* value, double* jacobian, double* hessian);
 
 /* mpec_ipopt.c, or without_ipopt.c. */
 typedef struct perpi_mpec_options {

@@ -360,7 +360,7 @@ static perp_status step_values(perpi_mpec* m, const stage* g, bool derivatives, 
     read_constraints(m, s);
     for (int32_t i = 0; i < s->constraint_count; ++i) {
         const perpi_mpec_constraint* c = &m->constraint[s->constraint + (size_t)i];
-        perpi_mpec_law(m, c, g->z + s->p + c->row, g->z + c->aux, NULL, value + c->law, NULL, NULL);
+        perpi_mpec_law(m, c, g->z + s->p + c->row, NULL, value + c->law, NULL, NULL);
     }
     state_defect(m, g, value + s->state);
     return PERP_OK;
@@ -597,7 +597,7 @@ static void step_jacobian(perpi_mpec* m, const stage* g)
     for (int32_t i = 0; i < s->constraint_count; ++i) {
         const perpi_mpec_constraint* c = &m->constraint[s->constraint + (size_t)i];
         double value[PERPI_MPEC_LAWS];
-        perpi_mpec_law(m, c, g->z + s->p + c->row, g->z + c->aux, NULL, value, entry, NULL);
+        perpi_mpec_law(m, c, g->z + s->p + c->row, NULL, value, entry, NULL);
         entry += c->law_count * c->local_count;
     }
     for (int32_t b = 0; b < m->body_count; ++b) {
@@ -705,8 +705,7 @@ perp_status perpi_mpec_hessian(perpi_mpec* m, const double* z, double factor, co
             if (c->kind == PERPI_MPEC_EQUALITY) {
                 continue;
             }
-            perpi_mpec_law(m, c, z + s->p + c->row, z + c->aux, lambda + c->law, value, NULL,
-                           out + c->hessian);
+            perpi_mpec_law(m, c, z + s->p + c->row, lambda + c->law, value, NULL, out + c->hessian);
             end = c->hessian + (size_t)c->local_count * ((size_t)c->local_count + 1) / 2;
         }
     }

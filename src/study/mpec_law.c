@@ -8,14 +8,13 @@
  *     planar       w p_t = clip_tau(w p_t - u_t, c),  c = w mu p_n
  *                  clip_tau(z, c) = (sqrt((z + c)^2 + 4 tau^2) - sqrt((z - c)^2 + 4 tau^2)) / 2
  *     round        w p_t = c z / max_tau(c, |z|),  z = w p_t - u_t
- *     polygon      p_t = sum_j beta_j d_j;  min_tau(w beta_j, s + d_j . u_t + delta w beta_j) = 0 for each j;
- *                  min_tau(s, w (mu p_n - sum beta) + delta s) = 0
+ *     polygon      w p_t = the nearest point of the polygon to z, by min_tau and clip_tau in the sector of each side
  *     bounded      w p = the nearest point of [w lower, w upper] to w p - u, smoothed likewise
  *     equality     u = 0
  *
  * With tau -> 0 these are the laws of perp/problem.h. The projections are regular in all states of a contact (open, sticking,
- * sliding): [B09 (7.10)] with components beta and slip speed s is not, since s is not determined without an impulse nor beta while
- * sticking; where a polygon needs them, delta makes them unique.
+ * sliding) and need no further unknowns: [B09 (7.10)] with components lambda_f and slip speed sigma is singular, since sigma is not
+ * determined without an impulse, nor are the components while sticking.
  */
 #include <math.h>
 #include <string.h>
@@ -23,8 +22,8 @@
 #include "shape/builtin.h"
 #include "study/mpec.h"
 
-/* Relative to 1: slip that the components of a polygon have while they stick, and the reverse. */
-static const double DELTA = 1e-9;
+/* Sharpness of the weights of the sectors of a polygon, times the square of their number. */
+static const double SHARPNESS = 1.6;
 
 /* ---- numbers with first and second derivatives by the inputs of a law ------------------------------*/
 
@@ -160,33 +159,6 @@ static void emit(sink* s, const jet* x)
     }
 }
 
-/* min_tau(a, b) of two numbers whose derivatives by the local unknowns are known; curve: twice the coefficient of (p_n, mu) in
- * the second derivative of b. */
-static void emit_pair(sink* s, double a, const double* da, double b, const double* db, double curve)
-{
-    const int32_t n = s->c->local_count, law = s->laws++;
-    const double tau = s->m->tau, d = a - b, root = sqrt(d * d + 4.0 * tau * tau);
-    const double fa = 0.5 * (1.0 - d / root), fb = 0.5 * (1.0 + d / root);
-    const double second = -0.5 * 4.0 * tau * tau / (root * root * root);
-    s->value[law] = 0.5 * (a + b - root);
-    if (s->jacobian != NULL) {
-        double* row = s->jacobian + (size_t)law * (size_t)n;
-        for (int32_t k = 0; k < n; ++k) {
-            row[k] += fa * da[k] + fb * db[k];
-        }
-    }
-    if (s->hessian != NULL && s->lambda[law] != 0.0) {
-        double difference[PERPI_MPEC_LOCAL];
-        for (int32_t k = 0; k < n; ++k) {
-            difference[k] = da[k] - db[k];
-        }
-        add_outer(s, s->lambda[law] * second, difference, difference);
-        if (curve != 0.0) {
-            add_outer(s, s->lambda[law] * fb * curve, s->form[P_N], s->form[MU]);
-        }
-    }
-}
-
 static void emit_normal(sink* s, const jet* input)
 {
     const jet a = jet_sum(s->c->w_n, &input[P_N], 0.0, &input[P_N]);
@@ -228,57 +200,50 @@ static void emit_round(sink* s, const jet* input)
     }
 }
 
-static void emit_polygon(sink* s, const jet* input, const double* beta)
+/* The nearest point of a polygon with vertices c d_j: in the sector of a side with the outward normal a, the part along a is
+ * at most c cos(pi / d) and that along the side within c sin(pi / d). On the borders of sectors both are the same
+ * vertex, or z itself, so that weights of neighbouring sectors only join what is equal there as tau -> 0. */
+static void emit_polygon(sink* s, const jet* input)
 {
-    const perpi_mpec_constraint* c = s->c;
-    const int32_t d = c->directions, n = c->local_count;
-    const double w = c->w_t[1], slip = beta[d];
-    double sum = 0.0, held[2] = {0.0, 0.0};
-    double cosine[PERPI_MPEC_DIRECTIONS], sine[PERPI_MPEC_DIRECTIONS];
-    for (int32_t j = 0; j < d; ++j) {
-        cosine[j] = cos(2.0 * PERPI_PI * j / d);
-        sine[j] = sin(2.0 * PERPI_PI * j / d);
-        sum += beta[j];
-        held[0] += beta[j] * cosine[j];
-        held[1] += beta[j] * sine[j];
+    const int32_t d = s->c->directions;
+    const double w = s->c->w_t[1], tau = s->m->tau, half = PERPI_PI / d;
+    const jet z[2] = {jet_sum(w, &input[P_T], -1.0, &input[U_T]),
+                      jet_sum(w, &input[P_O], -1.0, &input[U_O])};
+    const jet product = jet_product(&input[MU], &input[P_N]);
+    const jet reach = jet_sum(w * cos(half), &product, 0.0, &product);
+    const jet width = jet_sum(w * sin(half), &product, 0.0, &product);
+    const jet square[2] = {jet_product(&z[0], &z[0]), jet_product(&z[1], &z[1])};
+    jet length = jet_sum(1.0, &square[0], 1.0, &square[1]);
+    length.v += tau * tau;
+    length = jet_root(&length);
+    const jet inverse = jet_inverse(&length);
+    jet sum = {.v = 0.0}, on[2] = {{.v = 0.0}, {.v = 0.0}};
+    const double largest = atan2(z[1].v, z[0].v), sharp = SHARPNESS * d * d;
+    const int32_t nearest = (int32_t)floor(largest / (2.0 * half));
+    for (int32_t k = nearest - 1; k <= nearest + 1; ++k) { /* others weigh nothing */
+        const double angle = (2.0 * k + 1.0) * half, x = cos(angle), y = sin(angle);
+        const jet along = jet_sum(x, &z[0], y, &z[1]), across = jet_sum(-y, &z[0], x, &z[1]);
+        const jet a = jet_extreme(&along, &reach, -1.0, tau);
+        const jet over = jet_sum(1.0, &across, 1.0, &width);
+        const jet under = jet_sum(1.0, &across, -1.0, &width);
+        const jet up = jet_length(&over, 2.0 * tau), down = jet_length(&under, 2.0 * tau);
+        const jet b = jet_sum(0.5, &up, -0.5, &down);
+        const jet cosine = jet_product(&along, &inverse);
+        const double e = exp(sharp * (cosine.v - 1.0));
+        const jet weight = jet_apply(&cosine, e, sharp * e, sharp * sharp * e);
+        const jet part[2] = {jet_sum(x, &a, -y, &b), jet_sum(y, &a, x, &b)};
+        sum = jet_sum(1.0, &sum, 1.0, &weight);
+        for (int i = 0; i < 2; ++i) {
+            const jet share = jet_product(&weight, &part[i]);
+            on[i] = jet_sum(1.0, &on[i], 1.0, &share);
+        }
     }
-    /* the impulse by its components */
+    const jet whole = jet_inverse(&sum);
     for (int i = 0; i < 2; ++i) {
-        const int32_t law = s->laws++;
-        s->value[law] = w * (input[P_T + i].v - held[i]);
-        if (s->jacobian != NULL) {
-            double* row = s->jacobian + (size_t)law * (size_t)n;
-            row[1 + i] = w;
-            for (int32_t j = 0; j < d; ++j) {
-                row[c->rows + j] = -w * (i == 0 ? cosine[j] : sine[j]);
-            }
-        }
+        const jet point = jet_product(&on[i], &whole);
+        const jet law = jet_sum(w, &input[P_T + i], -1.0, &point);
+        emit(s, &law);
     }
-    double da[PERPI_MPEC_LOCAL], db[PERPI_MPEC_LOCAL];
-    for (int32_t j = 0; j < d; ++j) {
-        memset(da, 0, sizeof da);
-        memset(db, 0, sizeof db);
-        da[c->rows + j] = w;
-        for (int32_t k = 0; k < n; ++k) {
-            db[k] = cosine[j] * s->form[U_T][k] + sine[j] * s->form[U_O][k];
-        }
-        db[c->rows + j] += DELTA * w;
-        db[c->rows + d] += 1.0;
-        emit_pair(s, w * beta[j], da,
-                  slip + cosine[j] * input[U_T].v + sine[j] * input[U_O].v + DELTA * w * beta[j],
-                  db, 0.0);
-    }
-    memset(da, 0, sizeof da);
-    memset(db, 0, sizeof db);
-    da[c->rows + d] = 1.0;
-    for (int32_t k = 0; k < n; ++k) {
-        db[k] = w * (input[MU].v * s->form[P_N][k] + input[P_N].v * s->form[MU][k]);
-    }
-    for (int32_t j = 0; j < d; ++j) {
-        db[c->rows + j] -= w;
-    }
-    db[c->rows + d] += DELTA;
-    emit_pair(s, slip, da, w * (input[MU].v * input[P_N].v - sum) + DELTA * slip, db, 2.0 * w);
 }
 
 /* The nearest point of [low, high] to z, smoothed; its first and second derivative. */
@@ -329,13 +294,12 @@ static void row_form(const perpi_mpec* m, const perpi_mpec_constraint* c, int32_
     const int32_t columns = c->dofs[0] + c->dofs[1] + c->turns[0] + c->turns[1];
     const double* slope = m->slope + c->slope + (size_t)r * (size_t)columns;
     memset(form, 0, (size_t)c->local_count * sizeof *form);
-    memcpy(form + c->rows + c->aux_count, slope, (size_t)columns * sizeof *form);
+    memcpy(form + c->rows, slope, (size_t)columns * sizeof *form);
     form[r] = c->compliance[r];
 }
 
 void perpi_mpec_law(const perpi_mpec* m, const perpi_mpec_constraint* c, const double* p,
-                    const double* aux, const double* lambda, double* value, double* jacobian,
-                    double* hessian)
+                    const double* lambda, double* value, double* jacobian, double* hessian)
 {
     const size_t n = (size_t)c->local_count;
     sink s = {
@@ -379,7 +343,7 @@ void perpi_mpec_law(const perpi_mpec* m, const perpi_mpec_constraint* c, const d
     switch (c->kind) {
     case PERPI_MPEC_PLANAR: emit_planar(&s, input); break;
     case PERPI_MPEC_ROUND: emit_round(&s, input); break;
-    case PERPI_MPEC_POLYGON: emit_polygon(&s, input, aux); break;
+    case PERPI_MPEC_POLYGON: emit_polygon(&s, input); break;
     default: break;
     }
 }

@@ -316,8 +316,6 @@ static perp_status classify(perpi_mpec* m, const perp_model* model, const perp_c
                c->directions <= PERPI_MPEC_DIRECTIONS) {
         out->kind = PERPI_MPEC_POLYGON;
         out->directions = c->directions;
-        out->aux_count = c->directions + 1;
-        out->law_count = 1 + 2 + c->directions + 1;
     } else {
         return perpi_fail(m->context, PERP_ERROR_UNSUPPORTED,
                           "mpec takes friction cones 'quadratic' and 'polygon' with at most %d "
@@ -687,8 +685,6 @@ static void number_unknowns(perpi_mpec* m)
             rows += s->dofs;
             for (int32_t c = 0; c < s->constraint_count; ++c) {
                 perpi_mpec_constraint* a = &m->constraint[s->constraint + (size_t)c];
-                a->aux = n;
-                n += a->aux_count;
                 a->law = rows;
                 rows += a->law_count;
             }
@@ -710,7 +706,7 @@ static perp_status number_locals(perpi_mpec* m)
         for (int32_t i = 0; status == PERP_OK && i < s->constraint_count; ++i) {
             perpi_mpec_constraint* c = &m->constraint[s->constraint + (size_t)i];
             const int32_t columns = c->dofs[0] + c->dofs[1] + c->turns[0] + c->turns[1];
-            c->local_count = c->rows + c->aux_count + columns + c->mu_count;
+            c->local_count = c->rows + columns + c->mu_count;
             c->local = m->local_count;
             c->slope = m->slope_count;
             status = GROW(m, local, local_room, m->local_count, (size_t)c->local_count);
@@ -723,9 +719,6 @@ static perp_status number_locals(perpi_mpec* m)
             int32_t* at = m->local + c->local;
             for (int32_t r = 0; r < c->rows; ++r) {
                 *at++ = s->p + c->row + r;
-            }
-            for (int32_t r = 0; r < c->aux_count; ++r) {
-                *at++ = c->aux + r;
             }
             for (int side = 0; side < 2; ++side) {
                 const int32_t first = c->body[side] >= 0
@@ -758,8 +751,7 @@ static void number_support_blocks(perpi_mpec* m)
         for (int32_t i = 0; i < s->constraint_count; ++i) {
             const perpi_mpec_constraint* c = &m->constraint[s->constraint + (size_t)i];
             if (c->point >= 0) {
-                m->local[c->local + (size_t)(c->rows + c->aux_count + c->dofs[0])] =
-                    s->v + m->nd + c->point;
+                m->local[c->local + (size_t)(c->rows + c->dofs[0])] = s->v + m->nd + c->point;
             }
         }
     }
@@ -820,7 +812,7 @@ static void pattern_of_step(perpi_mpec* m, perpi_mpec_step* s, size_t* at)
     }
     for (int32_t i = 0; i < s->constraint_count; ++i) {
         const perpi_mpec_constraint* c = &m->constraint[s->constraint + (size_t)i];
-        const int32_t* velocity = m->local + c->local + c->rows + c->aux_count;
+        const int32_t* velocity = m->local + c->local + c->rows;
         for (int32_t k = 0; k < c->dofs[0] + c->dofs[1]; ++k) {
             for (int32_t r = 0; r < c->rows; ++r) {
                 add_entry(m, at, s->dynamics + velocity[k] - s->v, s->p + c->row + r);
@@ -941,9 +933,6 @@ static void set_units(perpi_mpec* m, const perp_model* model)
                 const perpi_mpec_constraint* a = &m->constraint[s->constraint + (size_t)c];
                 for (int32_t r = 0; r < a->rows; ++r) {
                     m->unit[s->p + a->row + r] = m->speed / a->w_t[r];
-                }
-                for (int32_t r = 0; r < a->aux_count; ++r) {
-                    m->unit[a->aux + r] = r + 1 < a->aux_count ? m->speed / a->w_t[1] : m->speed;
                 }
                 for (int32_t r = 0; r < a->law_count; ++r) {
                     m->row_unit[a->law + r] = m->speed;

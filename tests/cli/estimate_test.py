@@ -10,7 +10,7 @@ import math
 import os
 import random
 
-from _cli import h5py, main, perp, test
+from _cli import SOURCE, h5py, main, perp, test
 from _estimate import PARTICLE, SLIDE, STEP, STUDY, csv, estimate, noisy, particle, slide
 from _study import write
 
@@ -389,6 +389,64 @@ def studies_of_other_verbs_are_named():
     write("sweep.json", {"scene": "scene.json", "vary": {"mu": {"grid": [0, 1, 2]}}})
     assert "/observe" in perp("estimate", "sweep.json", status=2).err
     assert "itself" in perp("estimate", "study.json", "--out", "study.json", status=2).err
+
+
+@test
+def starts_with_priors_by_axis():
+    csv("data.csv", ["t", "x", "v"], noisy(slide(), 0.001, 1))
+    initial = {"b": {"position": [0.001, 0], "velocity": [None, 0], "rotation": 0, "angular_velocity": 0}}
+    found = estimate(study(unknown={**STUDY["unknown"], "initial": initial}))
+    assert set(found["initial"][0]) == {"trajectory", "b.x", "b.vx"}, found["initial"]
+    for bad in ({"position": [1, 2, 3]}, {"position": -1}, {"height": 1}):
+        assert "/unknown/initial/b" in estimate(study(unknown={"initial": {"b": bad}}), status=2)["message"]
+    scene = copy.deepcopy(SLIDE)
+    scene["joints"] = [{"type": "prismatic", "name": "j", "a": "world", "b": "b", "axis": [1, 0], "at_a": [0, 0.05],
+                        "at_b": [0, 0]}]
+    assert "has joints" in estimate(study(unknown={"initial": ["b"]}), scene=scene, status=2)["message"]
+    assert "has joints" in estimate(study(segments=3), scene=scene, status=2)["message"]
+
+
+@test
+def the_estimate_of_init_runs_as_it_is():
+    perp("init", "--estimate", "first.json")
+    found = json.loads(perp("estimate", "first.json", "--json", "--page", "first.html").out)
+    near(found["estimates"]["mu"]["value"], 0.3, 4 * found["estimates"]["mu"]["standard_deviation"])
+    assert found["status"] == "converged" and "perp-estimate-page" in open("first.html", encoding="utf-8").read()
+    assert "left alone" in perp("init", "--estimate", "first.json", status=2).err
+    assert "not both" in perp("init", "--estimate", "--study", "x.json", status=2).err
+    write("other.html", "text")
+    assert "no page of an estimate" in perp("estimate", "first.json", "--page", "other.html", status=2).err
+
+
+@test
+def the_schema_accepts_good_estimates_and_refuses_bad_ones():
+    try:
+        import jsonschema  # pylint: disable=import-outside-toplevel
+    except ImportError:
+        print("skipped: python3-jsonschema is not installed")
+        return
+    with open(os.path.join(SOURCE, "docs", "schema", "study.schema.json"), encoding="utf-8") as f:
+        validator = jsonschema.Draft202012Validator(json.load(f))
+    csv("data.csv", ["k", "t", "x", "v"], [[k] + r for k in (1, 2) for r in noisy(slide(rows=20), 0.001, k)])
+    full = study(observe={"x": {"quantity": "b.position.x", "sensor": {"offset": "x0", "scale": 1}}, "v": "b.velocity.x"},
+                 unknown={"mu": {"start": 0.5, "bounds": [0, 2], "prior": 1, "scale": 0.1}, "x0": {"start": 0, "prior": 0.1},
+                          "I": {"inertia": "b", "prior": 0.1},
+                          "initial": {"b": {"position": [0.001, 0], "velocity": [None, 0], "rotation": 0,
+                                            "angular_velocity": 0}}},
+                 trajectory="k", noise={"x": 0.001}, loss={"kind": "huber", "scale": 2}, hold_out=0.5, seed=2, segments=2,
+                 method="shooting", stop={"iterations": 50, "tolerance": 1e-5}, start={"from": "data", "rows": 4},
+                 candidates={"a": {"set": {"v": 1}, "duration": 1, "rate": 50}})
+    for good in (STUDY, MANY, full):
+        validator.validate(good)
+    found = estimate(full)
+    with open(found["fitted"], encoding="utf-8") as f:
+        validator.validate(json.load(f))
+    for change in ({"observe": {}}, {"observe": {"x": 1}}, {"observe": {"x": {"columns": ["x"]}}}, {"loss": "abs"}, {"hold_out": 1},
+                   {"method": "nelder-mead"}, {"segments": 0}, {"vary": {}}, {"minimise": "x"}, {"noise": 0},
+                   {"unknown": {"mu": {"begin": 1}}}, {"stop": {"evaluations": 3}}, {"start": "file"}):
+        assert not validator.is_valid({**full, **change}), change
+        estimate({**full, **change}, status=2)
+    assert not validator.is_valid({"scene": "scene.json", "vary": {"mu": {"grid": [0, 1, 2]}}, "loss": "huber"})
 
 
 if __name__ == "__main__":
