@@ -6,7 +6,7 @@
  *
  * Every fifth toss is held out. Three estimates, each for what its part of the data tells:
  *   flight   rows before the first contact: gravity (the scale of the lengths), centre of mass, ratios of the inertia;
- *   impacts  the first 0.2 s: size, radius of the corners, inertia, friction at corners, stiffness and damping of the layer (or
+ *   impacts  the first 0.2 s: radius of the corners, inertia, friction at corners, stiffness and damping of the layer (or
  *            restitution), by a robust loss: after some impacts a toss depends on its start so much that
  *            least squares over whole runs would fit the wrong tosses;
  *   slides   whole tosses: friction of the faces.
@@ -358,40 +358,12 @@ static double fit_flight(perp_context* context, report* r, number_set* set)
                set, NULL);
 }
 
-/* Impacts, then slides. */
-static double fit_contact(perp_context* context, report* r, const char* model, number_set* set,
-                          const char* fitted)
-{
-    char name[100], rest[1500];
-    (void)snprintf(name, sizeof name, "%s-impacts", model);
-    (void)snprintf(rest, sizeof rest,
-                   "\"data\": \"fit.csv\", \"horizon\": 0.2, \"noise\": { \"place\": 0.001, "
-                   "\"turn\": 0.015 },\n"
-                   "  \"loss\": \"cauchy\", \"stop\": { \"iterations\": 6, \"tolerance\": 0.1 },\n"
-                   "  \"unknown\": { \"mu_corner\": {\"bounds\": [0.05, 0.5]},\n"
-                   "    \"w\": {\"bounds\": [0.045, 0.06], \"prior\": 2e-4}, \"r\": {\"bounds\": "
-                   "[0.001, 0.015]},\n"
-                   "    \"ix\": {\"bounds\": [5e-4, 2e-3]}, %s }",
-                   strcmp(model, "soft") == 0
-                       ? "\"k\": {\"bounds\": [1e4, 1e6]}, \"c\": {\"bounds\": [10, 1000]}"
-                       : "\"e_n\": {\"bounds\": [0, 0.8]}");
-    write_scene(context, r, model, set, 1.0, name);
-    double seconds = fit(context, r, name, rest, set, NULL);
-    (void)snprintf(name, sizeof name, "%s-slides", model);
-    write_scene(context, r, model, set, 1.0, name);
-    seconds += fit(context, r, name,
-                   "\"data\": \"fit.csv\", \"noise\": { \"place\": 0.004, \"turn\": 0.06 }, "
-                   "\"loss\": \"cauchy\",\n"
-                   "  \"stop\": { \"iterations\": 4, \"tolerance\": 0.1 },\n"
-                   "  \"unknown\": { \"mu_face\": {\"bounds\": [0.05, 0.5]} }",
-                   set, fitted);
-    return seconds;
-}
-
 /* ---- predictions ------------------------------------------------------------------------------*/
 
 typedef struct metrics {
     double position, rotation, face, loss; /* % of the width, degrees, part, Acosta's */
+    double
+        bounded; /* position / 9 + rotation / 8, each of a toss at most 25: a toss that ends on another face counts once */
     int32_t failed;
 } metrics;
 
@@ -421,6 +393,8 @@ static metrics compare_tosses(const tosses* a, const tosses* b, FILE* each)
         m.rotation += DEGREES * turn / b->count;
         m.loss += loss / b->count;
         m.face += (double)same / b->count;
+        m.bounded +=
+            (fmin(100.0 * place / WIDTH, 25.0) / 9.0 + fmin(DEGREES * turn, 25.0) / 8.0) / b->count;
         if (each != NULL) {
             fprintf(each, "%lld %.6g %.6g %d\n", (long long)t->number, 100.0 * place / WIDTH,
                     DEGREES * turn, same);
@@ -452,6 +426,68 @@ static tosses predict(perp_context* context, const report* r, const char* name, 
     free(from);
     free(path);
     return rows;
+}
+
+/* ---- contact ----------------------------------------------------------------------------------*/
+
+/* The damping that fits the first impact best is a little small for those that follow, of edges and faces: a factor by
+ * whole tosses of those to fit. */
+static double choose_damping(perp_context* context, report* r, number_set* set)
+{
+    static const double factor[] = {1.0, 1.08, 1.16, 1.24};
+    const double begin = cpu_seconds(), c = get_number(set, "c");
+    double best = INFINITY, chosen = 1.0;
+    tosses all;
+    char* path = study_path(r, "fit.csv");
+    (void)read_tosses(path, 0, COLUMNS, &all);
+    free(path);
+    for (size_t i = 0; i < sizeof factor / sizeof factor[0]; ++i) {
+        set_number(set, "c", factor[i] * c);
+        write_scene(context, r, "soft", set, 1.0, "soft-damping");
+        tosses rows = predict(context, r, "soft-damping", "fit.csv", FLIGHT);
+        const metrics m = compare_tosses(&rows, &all, NULL);
+        free_tosses(&rows);
+        if (m.bounded < best) {
+            best = m.bounded;
+            chosen = factor[i];
+        }
+    }
+    free_tosses(&all);
+    set_number(set, "c", chosen * c);
+    report_note(r, "soft: factor of the damping by whole tosses", chosen);
+    return cpu_seconds() - begin;
+}
+
+/* Impacts, then slides. */
+static double fit_contact(perp_context* context, report* r, const char* model, number_set* set,
+                          const char* fitted)
+{
+    char name[100], rest[1500];
+    (void)snprintf(name, sizeof name, "%s-impacts", model);
+    (void)snprintf(rest, sizeof rest,
+                   "\"data\": \"fit.csv\", \"horizon\": 0.2, \"noise\": { \"place\": 0.001, "
+                   "\"turn\": 0.015 },\n"
+                   "  \"loss\": \"cauchy\", \"stop\": { \"iterations\": 6, \"tolerance\": 0.1 },\n"
+                   "  \"unknown\": { \"mu_corner\": {\"bounds\": [0.05, 0.5]},\n"
+                   "    \"r\": {\"bounds\": [0.001, 0.015]},\n"
+                   "    \"ix\": {\"bounds\": [5e-4, 2e-3]}, %s }",
+                   strcmp(model, "soft") == 0
+                       ? "\"k\": {\"bounds\": [1e4, 1e6]}, \"c\": {\"bounds\": [10, 1000]}"
+                       : "\"e_n\": {\"bounds\": [0, 0.8]}");
+    write_scene(context, r, model, set, 1.0, name);
+    double seconds = fit(context, r, name, rest, set, NULL);
+    if (strcmp(model, "soft") == 0) {
+        seconds += choose_damping(context, r, set);
+    }
+    (void)snprintf(name, sizeof name, "%s-slides", model);
+    write_scene(context, r, model, set, 1.0, name);
+    seconds += fit(context, r, name,
+                   "\"data\": \"fit.csv\", \"noise\": { \"place\": 0.004, \"turn\": 0.06 }, "
+                   "\"loss\": \"cauchy\",\n"
+                   "  \"stop\": { \"iterations\": 3, \"tolerance\": 0.2 },\n"
+                   "  \"unknown\": { \"mu_face\": {\"bounds\": [0.05, 0.5]} }",
+                   set, fitted);
+    return seconds;
 }
 
 static void report_metrics(report* r, const char* name, metrics m)

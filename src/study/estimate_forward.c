@@ -55,15 +55,38 @@ void perpi_forward_destroy(perpi_predictor* p)
 
 /* ---- what the unknowns are ----------------------------------------------------------------------*/
 
-static bool has_sensors(const perpi_estimate* e)
+static bool names(const perpi_sensor_number* n, int32_t count, int32_t parameter)
 {
-    for (int32_t i = 0; i < e->parameter_count; ++i) {
-        if (e->parameter[i].kind == PERPI_PARAMETER_SENSOR) {
+    for (int32_t i = 0; i < count; ++i) {
+        if (n[i].parameter == parameter) {
             return true;
         }
     }
-    for (int32_t i = 0; i < e->inertia_count; ++i) {
-        if (e->inertia[i].centre) {
+    return false;
+}
+
+/* Whether a parameter changes what channels measure of a given state: it is a number of a sensor (and may be one of the
+ * scene too), or moves a centre of mass. */
+static bool changes_sensors(const perpi_estimate* e, int32_t j)
+{
+    const perpi_parameter* x = &e->parameter[j];
+    if (x->kind == PERPI_PARAMETER_INERTIA) {
+        return e->inertia[x->inertia].centre;
+    }
+    for (int32_t i = 0; i < e->channel_count; ++i) {
+        const perpi_channel* c = &e->channel[i];
+        if (names(&c->scale, 1, j) || names(c->offset, 3, j) || names(c->at, 3, j) ||
+            names(c->turn, 3, j)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool has_sensors(const perpi_estimate* e)
+{
+    for (int32_t i = 0; i < e->parameter_count; ++i) {
+        if (changes_sensors(e, i)) {
             return true;
         }
     }
@@ -411,13 +434,6 @@ static void add_sensor(reading* g, int32_t j, const perp_body_state* body, doubl
                 by[k] / (2.0 * d);
         }
     }
-}
-
-static bool changes_sensors(const perpi_estimate* e, int32_t j)
-{
-    const perpi_parameter* x = &e->parameter[j];
-    return x->kind == PERPI_PARAMETER_SENSOR ||
-           (x->kind == PERPI_PARAMETER_INERTIA && e->inertia[x->inertia].centre);
 }
 
 static void take_bodies(const perpi_predictor* p, const perpi_along_state* state,

@@ -24,6 +24,9 @@
 #define ROUNDING 1e-13
 /* Pivots below this part of their diagonal are 0: the data say nothing of that direction. */
 #define PIVOT 1e-13
+/* So many steps in a row that reduce the cost by less than the tolerance, relatively, end the search: where residuals have kinks
+ * (a bounce more or less) there is always a shorter step. */
+#define SLOW_STEPS 5
 /* Values that are tried of a parameter without influence. */
 #define PLATEAU_POINTS 8
 /* Weights of gaps between segments, in units that are about the noise. */
@@ -57,6 +60,7 @@ typedef struct shooting {
     double *kept_parameter, *kept_start;
     perp_body_state* kept_node;
     double cost, merit; /* at the point */
+    int slow;           /* successive steps that hardly reduced the cost */
     bool cancelled;
 } shooting;
 
@@ -415,10 +419,11 @@ static perp_status advance(shooting* s, bool* done)
         PERPI_TRY(evaluate(s, false, &cost, &merit));
         if (merit < s->merit) {
             s->damping = s->damping / 10.0 > LEAST_DAMPING ? s->damping / 10.0 : LEAST_DAMPING;
+            s->slow = s->merit - merit < s->e->tolerance * s->merit ? s->slow + 1 : 0;
             s->cost = cost;
             s->merit = merit;
-            *done = small;
-            a->converged = a->converged || small;
+            *done = small || s->slow >= SLOW_STEPS;
+            a->converged = a->converged || *done;
             return PERP_OK;
         }
         restore_point(s);
@@ -493,6 +498,7 @@ static perp_status leave_plateaus(shooting* s, bool* moved)
 static perp_status descend(shooting* s)
 {
     bool done = false;
+    s->slow = 0;
     while (!done && !user_stops(s)) {
         PERPI_TRY(advance(s, &done));
         PERPI_TRY(evaluate(s, true, &s->cost, &s->merit));
