@@ -38,8 +38,8 @@ class CMakeBuild(build_ext):
         page = next((place for place in (SOURCE / "python/page.html",
                                          SOURCE / "build/release/page/template.html")
                      if place.exists() and place.stat().st_size > 0), None)
-        # distributions have no static NLopt: designs of a wheel use cma-es
-        nlopt = ["-DPERP_DESIGN=OFF"] if static == "ON" else []
+        # distributions have no static NLopt or Ipopt: designs of a wheel use cma-es, estimates not mpec
+        nlopt = ["-DPERP_DESIGN=OFF", "-DPERP_IPOPT=OFF"] if static == "ON" else []
         bundled = [f"-DPERP_PAGE_FILE={page}"] if page else []  # else node makes it, or there is none
         subprocess.run(
             [cmake, "-S", str(SOURCE), "-B", str(folder), *generator, *launcher, *bundled, *nlopt,

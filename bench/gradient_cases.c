@@ -3,7 +3,7 @@
  *     gradient_cases [--json FILE]
  *
  * Scenes are drawn until 200 have no flagged step: spheres, boxes, chains of joints with motors and limits, shaken plates,
- * carts; every twentieth has 20 to 50 bodies and up to 500 steps. Disagreement: the largest over the parameters, relative to
+ * carts; every tenth has 20 to 50 bodies and up to 500 steps. Disagreement: the largest over the parameters, relative to
  * the largest derivative. A change is one of the state (open, sticks, slides) of a contact.
  */
 #include <math.h>
@@ -14,7 +14,7 @@
 #include "perp/perp.h"
 #include "support/gradient_cases.h"
 
-enum { CASES = 200, DRAWN = 800, LARGE_EVERY = 20 };
+enum { CASES = 200, DRAWN = 800, LARGE_EVERY = 10 };
 
 static int ascending(const void* a, const void* b)
 {

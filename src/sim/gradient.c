@@ -705,6 +705,7 @@ static perp_status step_back(perpi_gradient_work* g, size_t frame)
     if (status == PERP_OK) {
         memset(g->memory[1], 0, (old + 1) * sizeof *g->memory[1]);
         memset(g->memory_other, 0, (old + 1) * sizeof *g->memory_other);
+        perpi_linear_step_memory(g->linear, g->memory[1], g->memory[0]);
         status = perpi_linear_step_make(g->linear, &step, &options);
     }
     if (status != PERP_OK) {

@@ -396,7 +396,7 @@ static double largest_violation(const warm* w)
 
 /* The impulses of compliant rows from the velocities, which have the rounding of all other impulses: of a damper
  * at rest it is far more than the impulse, which is all that its residual is compared with. */
-static void settle_soft_rows(const warm* w)
+static void recompute_soft_rows(const warm* w)
 {
     const perp_contact_problem* P = w->P;
     for (int32_t ci = 0; P->compliance != NULL && ci < P->constraint_count; ++ci) {
@@ -429,7 +429,7 @@ static perp_status correct(warm* w, double goal, perpi_made* made)
         perpi_motion_of(w->P, w->P->M_factor, w->p, w->v);
         made->report.iterations += 1;
     }
-    settle_soft_rows(w);
+    recompute_soft_rows(w);
     const perp_status status = perpi_contact_residual_at(w->s, w->P, w->v, w->p, &made->residual);
     made->checked = made->residual.worst <= (goal > LEAST_GOAL ? GOAL_STILL * goal : goal);
     return status;

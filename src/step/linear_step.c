@@ -428,7 +428,12 @@ static perp_status find_loose(perpi_linear_step* l)
     const int32_t contacts = l->f->contact_count;
     const perp_status status = perpi_grow(l->context, &l->loose, &l->loose_capacity,
                                           (size_t)contacts + 1, sizeof *l->loose);
-    if (status != PERP_OK || !l->options.memory || !l->step.in.settings->midway || contacts == 0) {
+    bool asked = l->options.memory && l->step.in.settings->midway && contacts > 0;
+    if (asked && l->options.transposed) { /* the step after it has told which impulses count */
+        asked =
+            l->memory_after != NULL && perpi_linear_largest(l->memory_after, 3 * contacts) > 0.0;
+    }
+    if (status != PERP_OK || !asked) {
         if (status == PERP_OK) {
             memset(l->loose, 0, ((size_t)contacts + 1) * sizeof *l->loose);
         }

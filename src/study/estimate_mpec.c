@@ -361,11 +361,12 @@ static perp_status fill_answer(program* p)
             (void)snprintf(a->message, sizeof a->message, "%s", p->report.message);
         } else if (!(off <= SAME_MOTION)) {
             a->converged = false;
-            (void)snprintf(a->message, sizeof a->message,
-                           "a simulation with the answer differs from the trajectory found by "
-                           "%.3g standard deviations: contacts differ from those near the data, "
-                           "or bodies roll; use 'shooting' from this answer",
-                           off);
+            (void)snprintf(
+                a->message, sizeof a->message,
+                "a simulation with the answer differs from the trajectory found by "
+                "%.3g standard deviations: contacts differ from those near the data, the "
+                "start overlaps, or bodies roll; use 'shooting' from this answer",
+                off);
         }
     }
     perpi_evaluator_destroy(ev);

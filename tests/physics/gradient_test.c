@@ -811,6 +811,47 @@ TEST(a_step_of_a_gradient_allocates_nothing)
     CHECK(allocations_of(8.0, a, NULL) <= allocations_of(4.0, a, NULL) + MOST_GROWTHS);
 }
 
+/* ---- a heap --------------------------------------------------------------------------------------*/
+
+/* One of the large cases of bench/gradient_cases: 31 circles and boxes, 260 steps, 173 changes of contacts. Some contacts roll
+ * while the rule of their slip is blended, others exactly; the first need derivatives by impulses, the second do not
+ * depend on the case of the rule. */
+TEST(a_heap_that_rolls_has_no_flagged_step)
+{
+    enum { SEED = 4 };
+    static gradient_case c;
+    gradient_case_write(SEED, true, &c);
+    asked a = {.of = "m", .by = {c.parameter[0]}};
+    const slope back = find_slope(c.text, a);
+    a.mode = PERP_GRADIENT_FORWARD;
+    const slope forward = find_slope(c.text, a);
+    CHECK_EQ_INT(back.status, PERP_OK);
+    CHECK_EQ_INT(back.flags.flagged, 0);
+    CHECK(back.flags.immaterial > back.flags.weak); /* contacts that roll exactly */
+    CHECK_AT_MOST(off(back.by[0], forward.by[0]), 1e-7);
+    /* two runs to either side */
+    double value[2] = {NAN, NAN};
+    const double delta = 1e-6;
+    for (int side = 0; side < 2; ++side) {
+        perp_context* context = NULL;
+        perp_scene* scene = NULL;
+        perp_sim* sim = NULL;
+        REQUIRE_OK(perp_context_create(NULL, &context));
+        CHECK_OK(scene_parse(context, c.text, "heap", &scene));
+        const int32_t p = perp_scene_parameter_find(scene, c.parameter[0]);
+        const double at = perp_scene_parameter(scene, p).value + (side == 0 ? -delta : delta);
+        CHECK_OK(perp_scene_set_number(scene, c.parameter[0], at));
+        CHECK_OK(perp_scene_rebuild(scene));
+        CHECK_OK(perp_sim_create_from_scene(context, scene, &sim));
+        CHECK_OK(perp_sim_run(sim));
+        value[side] = perp_sim_measure(sim, perp_sim_measure_find(sim, "m"));
+        perp_sim_destroy(sim);
+        perp_scene_destroy(scene);
+        perp_context_destroy(context);
+    }
+    CHECK_AT_MOST(off(back.by[0], (value[1] - value[0]) / (2.0 * delta)), 1e-6);
+}
+
 /* ---- random scenes -------------------------------------------------------------------------------*/
 
 /* The first of bench/gradient_cases, which has 200. */

@@ -10,8 +10,6 @@
 #define INSIDE_PART                                                                                \
     0.5 /* of the tolerance: for the problem that choices leave, while they are made */
 
-#define INSIDE_SMALL 1e-4 /* the same in small problems, which are solved nearly to rounding */
-
 enum { CLOSED_STEPS = 60 }; /* Newton steps where members are closed together */
 
 /* A partner has the given normal impulse s and friction up to mu s (planar). */
@@ -215,7 +213,7 @@ perp_status perpi_chosen_solve_inside(perpi_switching* s, const perp_contact_pro
     s->pairs = false;
     const perpi_newton_choice choice = {s, revise, s->closed_row, &s->pairs};
     perp_solve_options inner = *options;
-    inner.tolerance *= problem->row_count > s->set.predicted ? INSIDE_PART : INSIDE_SMALL;
+    inner.tolerance *= INSIDE_PART;
     status = perpi_newton_choosing(s->newton, &s->chosen, &choice, &inner, warm, v, s->p, report);
     if (status == PERP_OK) {
         give_back(s, problem, &s->chosen, s->chosen.constraint_count, p);

@@ -48,15 +48,19 @@ enum {
     SEARCHES = 4,      /* impulses of partners to be found meanwhile */
     BUDGET = 1500,     /* iterations of all solves together, up to ROWS rows */
     ROWS = 150,
-    JOINT = 8,          /* partners whose impulses are found together */
-    NEWTONS = 12,       /* steps of that */
-    CUTS = 5,           /* halvings of a step */
-    INNER = 500,        /* iterations for one choice of members */
-    DIRECT_ROWS = 300,  /* beyond so many the first choices are predicted */
-    INSIDE_ROWS = 150,  /* beyond so many they are made in one solve, if that succeeds */
+    JOINT = 8,         /* partners whose impulses are found together */
+    NEWTONS = 12,      /* steps of that */
+    CUTS = 5,          /* halvings of a step */
+    INNER = 500,       /* iterations for one choice of members */
+    DIRECT_ROWS = 300, /* beyond so many the first choices are predicted */
+    GROUP_PART =
+        16, /* rows a group: with fewer, as while a heap falls, too many choices contradict each other */
+    INSIDE_ROWS = 300,  /* beyond so many they are made in one solve, if that succeeds */
     SECOND_ROWS = 1200, /* up to here without prediction, too, if that fails */
     DIRECT_ROUNDS = 8,  /* solves from predicted choices */
-    DIRECT_SHARES = 25, /* as SHARE_ROUNDS, from predicted choices */
+    DIRECT_SHARES =
+        9, /* as SHARE_ROUNDS, from predicted choices: those that succeed mostly need fewer */
+    NEAR_INNER = 100, /* as INNER, where the search goes on near an answer */
 };
 
 static const perp_setting switching_setting[] = {
@@ -64,12 +68,14 @@ static const perp_setting switching_setting[] = {
      "rows beyond which the first choices are predicted, in space"},
     {"inside", PERP_SETTING_INT, offsetof(perpi_switching_settings, inside), 0, 1e9,
      "rows beyond which choices are made while the problem is solved, in space"},
+    {"inside-part", PERP_SETTING_INT, offsetof(perpi_switching_settings, inside_part), 0, 1e9,
+     "the same: only with at least so many rows a group"},
 };
 
 static void switching_settings_default(void* settings)
 {
-    *(perpi_switching_settings*)settings =
-        (perpi_switching_settings){.predicted = DIRECT_ROWS, .inside = INSIDE_ROWS};
+    *(perpi_switching_settings*)settings = (perpi_switching_settings){
+        .predicted = DIRECT_ROWS, .inside = INSIDE_ROWS, .inside_part = GROUP_PART};
 }
 
 static void switching_destroy(void* self)
@@ -353,20 +359,27 @@ static void return_to_guess(const perp_contact_problem* P, const double* guess, 
     memcpy(p, guess + P->dof_count, (size_t)P->row_count * sizeof *p);
 }
 
+/* The choices with which a search begins. */
+static perp_status begin_choices(perpi_switching* s, const perp_contact_problem* problem, bool warm,
+                                 double* v, double* p)
+{
+    if (s->go_on) {
+        (void)perpi_seek_shares(s, problem);
+        return PERP_OK;
+    }
+    const perp_status status = find_groups(s, problem, warm, p);
+    if (status == PERP_OK && (s->direct || is_new(problem, warm, p))) {
+        perpi_choose_first(s, problem, s->direct && warm, v, p);
+    }
+    return status;
+}
+
 /* Choices until the groups obey their laws. s->direct: from predicted choices. */
 static perp_status search_choices(perpi_switching* s, const perp_contact_problem* problem,
                                   const perp_solve_options* options, bool warm, double* v,
                                   double* p, perp_report* report)
 {
-    perp_status status = PERP_OK;
-    if (s->go_on) {
-        (void)perpi_seek_shares(s, problem);
-    } else {
-        status = find_groups(s, problem, warm, p);
-    }
-    if (status == PERP_OK && !s->go_on && (s->direct || is_new(problem, warm, p))) {
-        perpi_choose_first(s, problem, s->direct && warm, v, p);
-    }
+    perp_status status = begin_choices(s, problem, warm, v, p);
     int32_t limit =
         s->direct ? DIRECT_ROUNDS : 20 + (2 + PERPI_REPLACEMENTS) * problem->group_count;
     int32_t settling = s->direct ? DIRECT_SHARES : SHARE_ROUNDS, budget = INT32_MAX;
@@ -374,7 +387,8 @@ static perp_status search_choices(perpi_switching* s, const perp_contact_problem
     s->one_by_one = false;
     const perpi_clock clock = {0}; /* the inner solves check the time limit */
     perp_solve_options inner = *options;
-    inner.max_iter = inner.max_iter > 0 && inner.max_iter < INNER ? inner.max_iter : INNER;
+    const int32_t most = s->go_on ? NEAR_INNER : INNER;
+    inner.max_iter = inner.max_iter > 0 && inner.max_iter < most ? inner.max_iter : most;
     if (status == PERP_OK && !s->go_on && problem->row_count > COARSE_ROWS &&
         inner.tolerance < PERPI_COARSE) {
         status = choose_coarsely(s, problem, &inner, &warm, v, p, report);
@@ -512,7 +526,8 @@ static perp_status switching_solve(void* self, const perp_contact_problem* probl
     keep_guess(problem, warm, v, p, s->guess);
     const bool space = !is_planar(problem);
     bool done = false;
-    s->direct = space && problem->row_count > s->set.inside;
+    s->direct = space && problem->row_count > s->set.inside &&
+                s->set.inside_part * (int64_t)problem->group_count <= problem->row_count;
     set_slack(s, problem, options);
     if (s->direct) {
         status = choose_inside(s, problem, options, warm, v, p, report, &done);

@@ -30,7 +30,7 @@ typedef struct perpi_share {
 } perpi_share;
 
 typedef struct perpi_switching_settings {
-    int32_t predicted, inside;
+    int32_t predicted, inside, inside_part;
 } perpi_switching_settings;
 
 typedef struct perpi_switching {

@@ -38,6 +38,7 @@ static double uniform(void) /* -1 .. 1 */
     return (double)(noise_state >> 8) / 8388608.0 - 1.0;
 }
 
+/* Adds noise to positions; velocities are their differences. */
 static void record(fixture* f, perp_sim* sim, double noise)
 {
     const perp_model* model = perp_sim_model(sim);
@@ -106,7 +107,9 @@ static void make(fixture* f, const char* text, int32_t count, const char* const*
     int32_t observations = 0;
     for (int32_t i = 1; status == PERP_OK && i <= f->steps; ++i) {
         for (int32_t b = 0; b < bodies; ++b) {
-            for (int32_t k = 0; model->body[b].dofs > 0 && k < model->dimension; ++k) {
+            for (int32_t k = 0;
+                 model->body[b].dofs > 0 && k < (model->dimension == 2 ? model->body[b].dofs : 3);
+                 ++k) {
                 const double x = f->q[(i * bodies + b) * qs + k];
                 o[observations++] =
                     (perpi_mpec_observation){.state = i,
@@ -166,15 +169,6 @@ static perpi_mpec_report solve(fixture* f)
     const perpi_mpec_options options = {.iterations = 443};
     CHECK(perpi_mpec_solve(f->mpec, &options, &report) == PERP_OK);
     CHECK(report.solved);
-    if (getenv("PERP_MPEC_PRINT") != NULL) {
-        printf("n %d m %d rounds %d iterations %d objective %.9g infeasible %.2g compl %.2g: %s:",
-               f->mpec->n, f->mpec->m, report.rounds, (int)report.iterations, report.objective,
-               report.infeasibility, report.complementarity, report.message);
-        for (int32_t i = 0; i < f->mpec->parameter_count; ++i) {
-            printf(" %.9g", f->mpec->z[i]);
-        }
-        printf("\n");
-    }
     return report;
 }
 
@@ -191,6 +185,190 @@ static const char* const PARTICLE =
 
 static const perpi_mpec_parameter MU = {
     .start = 1.0, .low = 0.0, .high = 1.0, .prior = NAN, .of_scene = true};
+
+/* ---- derivatives -------------------------------------------------------------------------------*/
+
+/* A point off the first guess, with impulses: nothing vanishes by accident. */
+static void disturb(fixture* f)
+{
+    perpi_mpec* m = f->mpec;
+    m->tau = 0.05 * m->speed;
+    for (int32_t i = 0; i < m->n; ++i) {
+        m->z[i] += (i < m->parameter_count ? -0.05 : 0.2) * m->unit[i] * (1.0 + 0.3 * uniform());
+    }
+}
+
+/* The largest difference of a derivative from differences of the values, in units. */
+static double jacobian_error(perpi_mpec* m)
+{
+    const size_t n = (size_t)m->n, rows = (size_t)m->m;
+    double* J = calloc(n * rows, sizeof *J);
+    double* up = calloc(rows, sizeof *up);
+    double* z = calloc(n, sizeof *z);
+    double worst = INFINITY;
+    const perp_status status = perpi_mpec_jacobian(m, m->z);
+    CHECK_EQ_STR(status == PERP_OK ? "" : perp_context_error(m->context), "");
+    if (status == PERP_OK) {
+        worst = 0.0;
+        for (size_t k = 0; k < m->jacobian_count; ++k) {
+            J[(size_t)m->jacobian_row[k] * n + (size_t)m->jacobian_column[k]] += m->jacobian[k];
+        }
+        for (size_t j = 0; j < n; ++j) {
+            const double by = 1e-6 * m->unit[j];
+            memcpy(z, m->z, n * sizeof *z);
+            z[j] += by;
+            CHECK_OK(perpi_mpec_values(m, z));
+            memcpy(up, m->value, rows * sizeof *up);
+            z[j] -= 2.0 * by;
+            CHECK_OK(perpi_mpec_values(m, z));
+            for (size_t i = 0; i < rows; ++i) {
+                const double d = (up[i] - m->value[i]) / (2.0 * by);
+                const double e = fabs(d - J[i * n + j]) * m->unit[j] / m->row_unit[i];
+                worst = !(e <= worst) ? e : worst;
+            }
+        }
+    }
+    free(J);
+    free(up);
+    free(z);
+    return worst;
+}
+
+/* The same of the second derivatives of objective and equations. */
+static double hessian_error(perpi_mpec* m)
+{
+    const size_t n = (size_t)m->n, rows = (size_t)m->m;
+    double* H = calloc(n * n, sizeof *H);
+    double* value = calloc(m->hessian_count + 1, sizeof *value);
+    double* lambda = calloc(rows, sizeof *lambda);
+    double *g = calloc(2 * n, sizeof *g), *z = calloc(n, sizeof *z), worst = 0.0;
+    for (size_t i = 0; i < rows; ++i) {
+        lambda[i] = uniform() / m->row_unit[i];
+    }
+    CHECK_OK(perpi_mpec_hessian(m, m->z, 1e-6, lambda, value));
+    for (size_t k = 0; k < m->hessian_count; ++k) {
+        const size_t i = (size_t)m->hessian_row[k], j = (size_t)m->hessian_column[k];
+        H[i * n + j] += value[k];
+        H[j * n + i] += i != j ? value[k] : 0.0;
+    }
+    for (size_t j = 0; j < n; ++j) {
+        for (int side = 0; side < 2; ++side) {
+            double* to = g + (size_t)side * n;
+            memcpy(z, m->z, n * sizeof *z);
+            z[j] += (side == 0 ? 1e-6 : -1e-6) * m->unit[j];
+            perpi_mpec_gradient(m, z, to);
+            CHECK_OK(perpi_mpec_jacobian(m, z));
+            for (size_t i = 0; i < n; ++i) {
+                to[i] *= 1e-6;
+            }
+            for (size_t k = 0; k < m->jacobian_count; ++k) {
+                to[m->jacobian_column[k]] += lambda[m->jacobian_row[k]] * m->jacobian[k];
+            }
+        }
+        for (size_t i = 0; i < n; ++i) {
+            const double d = (g[i] - g[n + i]) / (2e-6 * m->unit[j]);
+            const double e = fabs(d - H[i * n + j]) * m->unit[i] * m->unit[j];
+            worst = !(e <= worst) ? e : worst;
+        }
+    }
+    free(H);
+    free(value);
+    free(lambda);
+    free(g);
+    free(z);
+    return worst;
+}
+
+#define SPACE                                                                                      \
+    "{ \"gravity\": [0,0,-9.81], \"step\": 0.02, \"parameters\": { \"mu\": 0.3, \"m\": 1 }, "
+#define PLANE                                                                                      \
+    "\"bodies\": [ { \"name\": \"ground\", \"type\": \"static\", \"shapes\": [ { \"type\": "       \
+    "\"plane\", \"normal\": [0,0,1] } ] }, "
+#define PUSH " ], \"forces\": [ { \"type\": \"wrench\", \"body\": \"p\", \"force\": [4,3,0] } ] }"
+#define POINT                                                                                      \
+    "{ \"name\": \"p\", \"mass\": \"m\", \"position\": [0,0,0.5], \"shapes\": [ { \"type\": "      \
+    "\"particle\" } ] }"
+
+static const char* const ROUND = SPACE
+    "\"duration\": 1.2, \"friction\": { \"default\": \"mu\", \"cone\": \"quadratic\" }, " PLANE
+        POINT PUSH;
+static const char* const POLYGON =
+    SPACE "\"duration\": 1.2, \"friction\": { \"default\": \"mu\", \"cone\": \"polygon\", "
+          "\"directions\": 8 }, " PLANE POINT PUSH;
+static const char* const BALL = SPACE
+    "\"duration\": 0.1, \"friction\": { \"default\": \"mu\", \"cone\": \"quadratic\" }, " PLANE
+    "{ \"name\": \"p\", \"mass\": \"m\", \"position\": [0,0,0.1], \"velocity\": [2,1,0], "
+    "\"angular_velocity\": [1,2,3],"
+    " \"shapes\": [ { \"type\": \"sphere\", \"radius\": 0.1 } ] }" PUSH;
+static const char* const BRICK = SPACE
+    "\"duration\": 0.1, \"friction\": { \"default\": \"mu\", \"cone\": \"quadratic\" }, " PLANE
+    "{ \"name\": \"p\", \"mass\": \"m\", \"position\": [0,0,0.11], \"velocity\": [2,1,0], "
+    "\"angular_velocity\": [0.3,0.2,1],"
+    " \"shapes\": [ { \"type\": \"box\", \"size\": [0.4,0.3,0.2] } ] }" PUSH;
+static const char* const TRIPOD =
+    "{ \"dimension\": 2, \"gravity\": [0,0], \"step\": 0.0333333333333, \"duration\": 0.5, "
+    "\"parameters\": { \"mu\": 0.3, \"m\": 1 },"
+    "  \"bodies\": [ { \"name\": \"p\", \"mass\": \"m\", \"position\": [0,0], \"velocity\": "
+    "[0.5,0.1], \"angular_velocity\": 1,"
+    "    \"support\": { \"tripod\": [[0.1,0],[-0.05,0.08],[-0.05,-0.08]], \"mu\": \"mu\" }, "
+    "\"shapes\": [ { \"type\": \"box\", \"size\": [0.2,0.2] } ] } ],"
+    "  \"forces\": [ { \"type\": \"wrench\", \"body\": \"p\", \"force\": [4,0], \"at\": [0,0.03] } "
+    "] }";
+
+static const perpi_mpec_parameter TWO[2] = {
+    {.start = 0.8, .low = 0.0, .high = 1.0, .prior = NAN, .of_scene = true},
+    {.start = 1.2, .low = 0.2, .high = 5.0, .prior = NAN, .of_scene = true}};
+static const char* const NAMES[2] = {"mu", "m"};
+
+TEST(derivatives_of_the_equations_are_those_of_differences)
+{
+    const char* const scene[] = {BALL, BRICK, TRIPOD};
+    for (size_t i = 0; i < sizeof scene / sizeof scene[0]; ++i) {
+        fixture f;
+        make(&f, scene[i], 2, NAMES, TWO, 1e-3, true);
+        disturb(&f);
+        CHECK(!f.mpec->general[0]); /* mu enters linearly, the mass by differences */
+        CHECK(f.mpec->general[1]);
+        CHECK_AT_MOST(jacobian_error(f.mpec), 2e-6);
+        release(&f);
+    }
+}
+
+TEST(second_derivatives_are_exact_for_particles_on_planes)
+{
+    const char* const scene[] = {ROUND, POLYGON};
+    for (size_t i = 0; i < sizeof scene / sizeof scene[0]; ++i) {
+        char text[2000];
+        (void)snprintf(text, sizeof text, "%s", scene[i]);
+        char* duration = strstr(text, "1.2");
+        memcpy(duration, "0.1", 3);
+        fixture f;
+        make(&f, text, 1, NAMES, TWO, 1e-3, true);
+        disturb(&f);
+        CHECK_AT_MOST(jacobian_error(f.mpec), 2e-6);
+        CHECK_AT_MOST(hessian_error(f.mpec), 2e-4);
+        release(&f);
+    }
+}
+
+/* ---- estimates ---------------------------------------------------------------------------------*/
+
+TEST(friction_and_mass_are_found_with_round_and_polygonal_cones)
+{
+    if (!perpi_mpec_available()) {
+        SKIP("built without Ipopt");
+    }
+    const char* const scene[] = {ROUND, POLYGON, TRIPOD};
+    for (size_t i = 0; i < sizeof scene / sizeof scene[0]; ++i) {
+        fixture f;
+        make(&f, scene[i], i == 0 ? 2 : 1, NAMES, TWO, 1e-5, false);
+        const perpi_mpec_report report = solve(&f);
+        CHECK_AT_MOST(report.complementarity, 1e-6);
+        CHECK_AT_MOST(fabs(f.mpec->z[0] - 0.3), 2e-3);
+        CHECK(i > 0 || fabs(f.mpec->z[1] - 1.0) <= 2e-3);
+        release(&f);
+    }
+}
 
 TEST(friction_of_a_particle_is_found_at_every_level_of_noise)
 {
