@@ -132,46 +132,56 @@ perp_status perpi_gradient_check(perp_sim* sim, int32_t measure)
 
 /* ---- the run -------------------------------------------------------------------------------------*/
 
+size_t perpi_gradient_light_size(const perp_model* model)
+{
+    return 8 * model->body_count + model->shape_count + model->pair_count;
+}
+
+perpi_linear_light perpi_gradient_light(const perp_model* model, double* room)
+{
+    const size_t bodies = model->body_count;
+    return (perpi_linear_light){.mass = room,
+                                .inertia = room + bodies,
+                                .gravity = room + 2 * bodies,
+                                .drag = room + 5 * bodies,
+                                .friction_body = room + 7 * bodies,
+                                .friction_shape = room + 8 * bodies,
+                                .friction_pair = room + 8 * bodies + model->shape_count};
+}
+
 /* Room for the derivatives by light numbers. */
 static perp_status allocate_light(perpi_gradient_work* g)
 {
-    const perp_model* model = g->model;
-    const size_t bodies = model->body_count;
     if (g->in->light_count == 0 || g->in->mode != PERP_GRADIENT_ADJOINT) {
         return PERP_OK;
     }
-    const perp_status status =
-        perpi_alloc(g->context, 8 * bodies + model->shape_count + model->pair_count,
-                    sizeof *g->light_room, &g->light_room);
+    const perp_status status = perpi_alloc(g->context, perpi_gradient_light_size(g->model),
+                                           sizeof *g->light_room, &g->light_room);
     if (status == PERP_OK) {
-        double* at = g->light_room;
-        g->light.mass = at;
-        g->light.inertia = at + bodies;
-        g->light.gravity = at + 2 * bodies;
-        g->light.drag = at + 5 * bodies;
-        g->light.friction_body = at + 7 * bodies;
-        g->light.friction_shape = at + 8 * bodies;
-        g->light.friction_pair = g->light.friction_shape + model->shape_count;
+        g->light = perpi_gradient_light(g->model, g->light_room);
     }
     return status;
+}
+
+double perpi_gradient_light_at(const perpi_linear_light* l, const perpi_light_number* x)
+{
+    switch (x->kind) {
+    case PERPI_LIGHT_MASS: return l->mass[x->index];
+    case PERPI_LIGHT_INERTIA: return l->inertia[x->index];
+    case PERPI_LIGHT_GRAVITY: return l->gravity[3 * x->index + x->part];
+    case PERPI_LIGHT_DRAG: return l->drag[2 * x->index + x->part];
+    case PERPI_LIGHT_FRICTION_BODY: return l->friction_body[x->index];
+    case PERPI_LIGHT_FRICTION_SHAPE: return l->friction_shape[x->index];
+    case PERPI_LIGHT_FRICTION_PAIR: break;
+    }
+    return l->friction_pair[x->index];
 }
 
 static void add_light(perpi_gradient_work* g)
 {
     for (int32_t i = 0; i < g->in->light_count; ++i) {
         const perpi_light_number* x = &g->in->light[i];
-        const perpi_linear_light* l = &g->light;
-        const double* of = NULL;
-        switch (x->kind) {
-        case PERPI_LIGHT_MASS: of = &l->mass[x->index]; break;
-        case PERPI_LIGHT_INERTIA: of = &l->inertia[x->index]; break;
-        case PERPI_LIGHT_GRAVITY: of = &l->gravity[3 * x->index + x->part]; break;
-        case PERPI_LIGHT_DRAG: of = &l->drag[2 * x->index + x->part]; break;
-        case PERPI_LIGHT_FRICTION_BODY: of = &l->friction_body[x->index]; break;
-        case PERPI_LIGHT_FRICTION_SHAPE: of = &l->friction_shape[x->index]; break;
-        case PERPI_LIGHT_FRICTION_PAIR: of = &l->friction_pair[x->index]; break;
-        }
-        g->gradient[x->parameter] += x->value * *of;
+        g->gradient[x->parameter] += x->value * perpi_gradient_light_at(&g->light, x);
     }
 }
 
@@ -209,6 +219,7 @@ void perpi_gradient_free(perpi_gradient_work* g)
     perpi_tape_free(&g->without);
     perpi_uses_destroy(g->uses);
     perpi_linear_step_destroy(g->linear);
+    perpi_roll_free(g);
     void* const owned[] = {g->before,    g->light_room, g->room,         g->time,
                            g->parameter, g->joint,      g->snapshot,     g->snapshot_at,
                            g->memory[0], g->memory[1],  g->memory_other, g->loose};
@@ -684,7 +695,7 @@ perp_status perpi_gradient_vary(perpi_gradient_work* g, const perpi_gradient_par
 perp_status perpi_gradient_room(perpi_gradient_work* g)
 {
     const size_t size = (size_t)perpi_linear_step_parameter_size(g->linear);
-    return perpi_grow(g->context, &g->parameter, &g->parameter_capacity, 2 * size,
+    return perpi_grow(g->context, &g->parameter, &g->parameter_capacity, 3 * size,
                       sizeof *g->parameter);
 }
 
@@ -693,10 +704,8 @@ perp_status perpi_gradient_room(perpi_gradient_work* g)
 static perp_status step_back(perpi_gradient_work* g, size_t frame)
 {
     const perpi_taken_step step = perpi_gradient_step(g, frame - 1, frame);
-    const perpi_linear_options options = {.transposed = true,
-                                          .threshold = g->in->threshold,
-                                          .memory = true,
-                                          .other_rolling = g->other_rolling};
+    const perpi_linear_options options = {
+        .transposed = true, .threshold = g->in->threshold, .memory = true};
     bool doubtful = false;
     /* memory[0] has the derivatives by impulses of this step, memory[1] gets those of the one before */
     const size_t old = 3 * (size_t)g->tape.frame[frame - 1].contact_count;
@@ -726,6 +735,9 @@ static perp_status step_back(perpi_gradient_work* g, size_t frame)
     if (status == PERP_OK) {
         status = perpi_gradient_room(g);
     }
+    if (status == PERP_OK) {
+        status = perpi_roll_begin(g, step.in.contact_count, (int32_t)(old / 3));
+    }
     if (status != PERP_OK) {
         return status;
     }
@@ -747,10 +759,14 @@ static perp_status step_back(perpi_gradient_work* g, size_t frame)
                 sum += g->parameter[k] * multiplier[k];
             }
             g->gradient[i] += sum;
+            if (g->roll.begun) {
+                g->roll.off[i] -= sum;
+            }
         }
     }
     if (status == PERP_OK) {
         perpi_gradient_count(g, &g->tape.frame[frame], immaterial);
+        perpi_roll_back(g, multiplier + size);
     }
     perpi_gradient_memory_next(g);
     return status;
@@ -809,7 +825,9 @@ static perp_status run_back(perpi_gradient_work* g)
         const size_t frame = (size_t)(k - loaded);
         const size_t crossing[2] = {k == g->crossing ? frame - 1 : frame,
                                     k == g->crossing ? frame : frame + 1};
+        perpi_roll_sample(g, -1.0);
         perpi_gradient_sample(g, k, frame, crossing, g->y);
+        perpi_roll_sample(g, 1.0);
         if (k > 0) {
             double* next = g->y_next;
             g->y_next = g->y;
@@ -873,50 +891,6 @@ static void finish_back(perpi_gradient_work* g, double* start)
     }
 }
 
-/* Where contacts roll exactly two cases of the rule meet, whose derivatives by the state differ; but all states of the run
- * roll, so that the gradient hardly depends on the case. It is computed again with the other one: if it is the
- * same, these steps are not flagged. */
-static perp_status roll_otherwise(perpi_gradient_work* g)
-{
-    static const double SAME_ROLLING = 1e-7; /* relative to the largest derivative */
-    const int32_t n = g->in->parameter_count;
-    perp_gradient_flags *flags = g->flags, ignored = {.margin = INFINITY, .first_time = NAN};
-    double *own = g->gradient, *other = NULL, size = 0.0, off = 0.0;
-    const int64_t rolls = g->rolls;
-    const double first = g->first_other;
-    perp_status status = perpi_alloc(g->context, (size_t)n + 1, sizeof *other, &other);
-    if (status != PERP_OK) {
-        return status;
-    }
-    const size_t light = 8 * g->model->body_count + g->model->shape_count + g->model->pair_count;
-    if (g->light_room != NULL) {
-        memset(g->light_room, 0, light * sizeof *g->light_room);
-    }
-    g->gradient = other;
-    g->flags = &ignored;
-    g->other_rolling = true;
-    perpi_uses_rewind(g->uses);
-    status = run_back(g);
-    if (status == PERP_OK) {
-        finish_back(g, NULL);
-    }
-    for (int32_t i = 0; i < n; ++i) {
-        size = perpi_larger(size, fabs(own[i]));
-        off = perpi_larger(off, fabs(own[i] - other[i]));
-    }
-    if (status == PERP_OK && off <= SAME_ROLLING * size) {
-        flags->flagged -= rolls;
-        flags->choice -= rolls;
-        flags->immaterial += rolls;
-        flags->first_time = first;
-    }
-    g->gradient = own;
-    g->flags = flags;
-    g->other_rolling = false;
-    perpi_free(g->context, other);
-    return status;
-}
-
 /* Whether impacts have times: fixed steps with restitution. */
 static bool impacts_have_times(const perp_sim* sim)
 {
@@ -967,9 +941,7 @@ perp_status perpi_gradient_run(perp_sim* sim, const perpi_gradient_input* in, do
     }
     if (status == PERP_OK && !forward) {
         finish_back(&g, start);
-    }
-    if (status == PERP_OK && !forward && !sim->adaptive && g.rolls > 0) {
-        status = roll_otherwise(&g);
+        perpi_roll_finish(&g);
     }
     perpi_gradient_free(&g);
     return status;

@@ -7,6 +7,19 @@
 #include "sim/tape.h"
 #include "step/linear_step.h"
 
+/* The adjoint with the other case of the rule where contacts roll exactly, carried beside the own one
+ * (gradient_rolling.c). */
+typedef struct perpi_roll_other {
+    bool begun, failed;
+    double* room;
+    double *y, *y_next;
+    double* memory[2];
+    size_t memory_capacity[2];
+    perpi_linear_light light;
+    double* light_room;
+    double* off; /* per parameter: by how much the gradient is larger */
+} perpi_roll_other;
+
 typedef struct perpi_gradient_work {
     perp_sim* sim;
     perp_context* context;
@@ -44,9 +57,9 @@ typedef struct perpi_gradient_work {
     /* steps that are flagged only because a contact rolls exactly; the first time of the others */
     int64_t rolls;
     double first_other;
-    bool other_rolling;
     perpi_linear_light light;
     double* light_room;
+    perpi_roll_other roll; /* of the adjoint with fixed steps */
     /* checkpoints */
     unsigned char* snapshot;
     size_t snapshot_capacity, snapshot_used;
@@ -111,6 +124,23 @@ PERP_NODISCARD perp_status perpi_gradient_vary(perpi_gradient_work* g,
 /* Whether a parameter changes the step of g->linear. */
 bool perpi_gradient_enters(const perpi_gradient_work* g, const perpi_gradient_parameter* p);
 PERP_NODISCARD perp_status perpi_gradient_room(perpi_gradient_work* g);
+
+/* gradient.c: places of the light numbers in `room`, and how many there are. */
+perpi_linear_light perpi_gradient_light(const perp_model* model, double* room);
+size_t perpi_gradient_light_size(const perp_model* model);
+double perpi_gradient_light_at(const perpi_linear_light* light, const perpi_light_number* x);
+
+/* gradient_rolling.c. Before the adjoint of the step of g->linear, to the state of a frame before it: begins, if a contact
+ * rolls exactly. */
+PERP_NODISCARD perp_status perpi_roll_begin(perpi_gradient_work* g, int32_t contacts,
+                                            int32_t contacts_before);
+/* Carries the other adjoint through the step. */
+void perpi_roll_back(perpi_gradient_work* g, double* multiplier);
+/* Around a sample, which adds to the own adjoint alone; sign -1 before it, 1 after it. */
+void perpi_roll_sample(perpi_gradient_work* g, double sign);
+/* At the end: flags of exact rolling are taken back if both gradients are the same. */
+void perpi_roll_finish(perpi_gradient_work* g);
+void perpi_roll_free(perpi_gradient_work* g);
 
 /* gradient_direction.c: forwards along one direction, one-sided. */
 PERP_NODISCARD perp_status perpi_gradient_run_direction(perpi_gradient_work* g);

@@ -76,15 +76,6 @@ perp_status perpi_uses_create(perpi_gradient_work* g, perpi_uses** out)
     return PERP_OK;
 }
 
-void perpi_uses_rewind(perpi_uses* u)
-{
-    for (int32_t i = 0; u != NULL && i < u->count; ++i) {
-        use_back* use = &u->use[i];
-        use->value = use->kept = use->kept_previous = use->margin_weight = 0.0;
-        use->window = use->previous = -1.0;
-    }
-}
-
 void perpi_uses_destroy(perpi_uses* u)
 {
     if (u == NULL) {

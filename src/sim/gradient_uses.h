@@ -15,8 +15,6 @@ PERP_NODISCARD perp_status perpi_uses_create(perpi_gradient_work* g, perpi_uses*
 void perpi_uses_destroy(perpi_uses* uses);
 /* Keeps the values of the measures at the state that was just reached. */
 PERP_NODISCARD perp_status perpi_uses_note(perpi_uses* uses);
-/* Before the states are visited again. */
-void perpi_uses_rewind(perpi_uses* uses);
 /* Their values at state k, into g->slot; NULL: nothing. */
 void perpi_uses_read(const perpi_uses* uses, int64_t k);
 /* y += what state k adds; weight: of the measure itself there. */

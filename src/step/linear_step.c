@@ -327,8 +327,7 @@ perp_status perpi_linear_differentiate_rows(perpi_linear_step* l)
                                .contact_before = rolls ? l->step.contact_before : NULL,
                                .contact_before_count = l->step.contact_before_count,
                                .h_before = l->step.h_before,
-                               .threshold = l->options.threshold,
-                               .other_rolling = l->options.other_rolling};
+                               .threshold = l->options.threshold};
     const perpi_solved at = l->solved;
     l->d_count = 0;
     for (int32_t i = 0; i < l->f->constraints; ++i) {
@@ -596,7 +595,33 @@ perp_status perpi_linear_step_make(perpi_linear_step* l, const perpi_taken_step*
             status = status == PERP_OK ? perpi_linear_factor(l) : status;
         }
     }
-    return status == PERP_OK ? perpi_linear_differentiate_rows(l) : status;
+    status = status == PERP_OK ? perpi_linear_differentiate_rows(l) : status;
+    if (status == PERP_OK && options->other_rolling) {
+        perpi_linear_step_roll_otherwise(l);
+    }
+    return status;
+}
+
+/* The equations of the active set do not contain the slip of rolling contacts: their factors stay. */
+void perpi_linear_step_roll_otherwise(perpi_linear_step* l)
+{
+    for (int32_t i = 0; i < l->f->contact_count; ++i) {
+        perpi_constraint_derivative* d = l->d_of[i] >= 0 ? &l->d[l->d_of[i]] : NULL;
+        if (d == NULL || !d->full) {
+            continue;
+        }
+        const perpi_rolling_derivative* other = &d->other;
+        d->rolling = other->rolling;
+        memcpy(d->rate, other->rate, sizeof d->rate);
+        memcpy(d->before, other->before, sizeof d->before);
+        memcpy(d->push, other->impulse, sizeof d->push);
+        memcpy(d->push_mu, other->mu, sizeof d->push_mu);
+        for (int32_t r = 1; r < 3 && r < l->f->constraint[i].rows; ++r) {
+            for (int c = 0; c < PERPI_PAIR_DOFS; ++c) {
+                d->u[r][c] += other->pose[r - 1][c];
+            }
+        }
+    }
 }
 
 void perpi_linear_step_memory(perpi_linear_step* l, double* before, double* after)

@@ -141,6 +141,8 @@ void perpi_linear_step_light_change(const perpi_linear_step* l, perpi_light_kind
  * after: of this step's. Forward before is read and after written; the adjoint adds to before, and reads after. They hold for
  * the calls that follow; NULL: nothing is carried. */
 void perpi_linear_step_memory(perpi_linear_step* l, double* before, double* after);
+/* From here on contacts that roll exactly have the other case of their rule. */
+void perpi_linear_step_roll_otherwise(perpi_linear_step* l);
 /* Whether the impulse of a contact is not unique, so that its displacement is not known. */
 bool perpi_linear_step_loose(const perpi_linear_step* l, int32_t contact);
 

@@ -35,7 +35,6 @@ typedef struct perpi_rolling_input {
     const perpi_contact_derivative *change,
         *change_before; /* of their geometry, each at its poses */
     double threshold;
-    bool other; /* where the slip is about all that the rule allows, the other of the two cases */
 } perpi_rolling_input;
 
 /* d drift of (t, o) by displacements, by velocities, and by displacements of the step before. */
@@ -53,6 +52,8 @@ void perpi_rolling_drift(const perpi_rolling_input* in, perpi_rolling_case rolli
                          double drift[2]);
 /* Whether the rule gives a drift; change and change_before are not read. *border: it is about to, or about not to. */
 bool perpi_rolling_applies(const perpi_rolling_input* in, bool* border);
-perpi_rolling_derivative perpi_rolling_differentiate(const perpi_rolling_input* in);
+/* other: of a contact that rolls exactly (full), in the other of the two cases that meet there; else it is left as it is. */
+perpi_rolling_derivative perpi_rolling_differentiate(const perpi_rolling_input* in,
+                                                     perpi_rolling_derivative* other);
 
 #endif

@@ -204,19 +204,32 @@ static void differentiate_by_impulse(const rule* r, const perp_contact* old,
     }
 }
 
-perpi_rolling_derivative perpi_rolling_differentiate(const perpi_rolling_input* in)
+static void set_column(const rule* r, const perp_contact* before, const double du[2],
+                       const double dgain[2], int column, double to[2][12])
+{
+    double out[2];
+    drift_change(r, before, du, dgain, out);
+    to[0][column] = out[0];
+    to[1][column] = out[1];
+}
+
+/* Of a contact that rolls exactly: the case that meets its own there. */
+static perpi_rolling_case other_case(const rule* r)
+{
+    return r->rolling != PERPI_ROLLING_FULL ? PERPI_ROLLING_FULL
+           : r->pushes > r->whole           ? PERPI_ROLLING_TWICE
+           : r->pushes > 0.0                ? PERPI_ROLLING_BETWEEN
+                                            : PERPI_ROLLING_ONCE;
+}
+
+perpi_rolling_derivative perpi_rolling_differentiate(const perpi_rolling_input* in,
+                                                     perpi_rolling_derivative* other)
 {
     const perp_contact *c = in->contact, *old = in->before;
     const rolling_motion m = motion_of(in);
-    rule r = rule_of(&m, old, PERPI_ROLLING_NONE);
+    const rule r = rule_of(&m, old, PERPI_ROLLING_NONE);
     const bool full = r.rolling != PERPI_ROLLING_NONE && fabs(r.reach - 1.0) <= in->threshold;
-    if (full && in->other) {
-        r = rule_of(&m, old,
-                    r.rolling != PERPI_ROLLING_FULL ? PERPI_ROLLING_FULL
-                    : r.pushes > r.whole            ? PERPI_ROLLING_TWICE
-                    : r.pushes > 0.0                ? PERPI_ROLLING_BETWEEN
-                                                    : PERPI_ROLLING_ONCE);
-    }
+    const rule r_other = full ? rule_of(&m, old, other_case(&r)) : r;
     const vec3 n = v3_from(c->normal), t = m.t, o = m.o, now = m.now, gain = m.gain;
     const vec3 *arm = m.arm, *way = m.way, *w = m.w;
     const spin* s = m.s;
@@ -229,6 +242,10 @@ perpi_rolling_derivative perpi_rolling_differentiate(const perpi_rolling_input* 
     d.border = d.border || fabs(r.pushes) <= in->threshold * r.whole ||
                fabs(r.pushes - r.whole) <= in->threshold * r.whole;
     differentiate_by_impulse(&r, old, &d);
+    if (full) {
+        *other = (perpi_rolling_derivative){.rolling = r_other.rolling};
+        differentiate_by_impulse(&r_other, old, other);
+    }
     for (int column = 0; column < 12; ++column) {
         const int side = column / 6, k = column % 6;
         const double sign = side == 0 ? -1.0 : 1.0;
@@ -253,27 +270,24 @@ perpi_rolling_derivative perpi_rolling_differentiate(const perpi_rolling_input* 
                               v3_dot(doo, now) + v3_dot(o, dnow)};
         const double dg[2] = {v3_dot(dt, gain) + v3_dot(t, dgain),
                               v3_dot(doo, gain) + v3_dot(o, dgain)};
-        double out[2];
-        drift_change(&r, old, du, dg, out);
-        d.pose[0][column] = out[0];
-        d.pose[1][column] = out[1];
         /* by the velocity */
         const vec3 speed = turns ? v3_cross(m3_mul(s[side].by_rate, e), arm[side]) : e;
         const vec3 more =
             turns ? v3_cross(e, way[side]) : v3_scale(-in->h_before, v3_cross(w[side], e));
         const double du_rate[2] = {sign * v3_dot(t, speed), sign * v3_dot(o, speed)};
         const double dg_rate[2] = {sign * v3_dot(t, more), sign * v3_dot(o, more)};
-        drift_change(&r, old, du_rate, dg_rate, out);
-        d.rate[0][column] = out[0];
-        d.rate[1][column] = out[1];
         /* by the pose of the step before */
         const vec3 back = middle_change(old, in->change_before, column);
         const vec3 less = v3_cross(v3_sub(w[1], w[0]), v3_neg(back));
         const double du_before[2] = {0.0, 0.0};
         const double dg_before[2] = {v3_dot(t, less), v3_dot(o, less)};
-        drift_change(&r, old, du_before, dg_before, out);
-        d.before[0][column] = out[0];
-        d.before[1][column] = out[1];
+        for (int i = 0; i < (full ? 2 : 1); ++i) {
+            const rule* by = i == 0 ? &r : &r_other;
+            perpi_rolling_derivative* to = i == 0 ? &d : other;
+            set_column(by, old, du, dg, column, to->pose);
+            set_column(by, old, du_rate, dg_rate, column, to->rate);
+            set_column(by, old, du_before, dg_before, column, to->before);
+        }
     }
     return d;
 }

@@ -68,7 +68,12 @@ static pair_motion motion_of(const perpi_solved* at, const int32_t body[2])
     return m;
 }
 
-/* Row r of a constraint and its change by displacement c. */
+static bool is_zero(vec3 a)
+{
+    return a.x == 0.0 && a.y == 0.0 && a.z == 0.0;
+}
+
+/* Row r of a constraint and its change by displacement c. Many directions and arms do not change. */
 static void add_row_change(const pair_motion* m, const perpi_row* row, const perpi_row_change* by,
                            double p, int32_t r, int32_t c, perpi_constraint_derivative* d)
 {
@@ -82,14 +87,21 @@ static void add_row_change(const pair_motion* m, const perpi_row* row, const per
             }
             continue;
         }
-        const vec3 speed = v3_add(m->v[side], v3_cross(m->w[side], row->arm[side]));
-        u +=
-            sign * (v3_dot(by->dir, speed) + v3_dot(row->dir, v3_cross(m->w[side], by->arm[side])));
-        const vec3 torque =
-            v3_add(v3_cross(by->arm[side], row->dir), v3_cross(row->arm[side], by->dir));
-        for (int k = 0; k < 3; ++k) {
-            d->impulse[6 * side + k][c] += sign * p * v3_get(by->dir, k);
-            d->impulse[6 * side + 3 + k][c] += sign * p * v3_get(torque, k);
+        if (!is_zero(by->dir)) {
+            const vec3 speed = v3_add(m->v[side], v3_cross(m->w[side], row->arm[side]));
+            const vec3 torque = v3_cross(row->arm[side], by->dir);
+            u += sign * v3_dot(by->dir, speed);
+            for (int k = 0; k < 3; ++k) {
+                d->impulse[6 * side + k][c] += sign * p * v3_get(by->dir, k);
+                d->impulse[6 * side + 3 + k][c] += sign * p * v3_get(torque, k);
+            }
+        }
+        if (!is_zero(by->arm[side])) {
+            const vec3 torque = v3_cross(by->arm[side], row->dir);
+            u += sign * v3_dot(row->dir, v3_cross(m->w[side], by->arm[side]));
+            for (int k = 0; k < 3; ++k) {
+                d->impulse[6 * side + 3 + k][c] += sign * p * v3_get(torque, k);
+            }
         }
     }
     if (r >= 0) {
@@ -208,8 +220,7 @@ static perp_status add_rolling(const perpi_solved* at, const perp_contact* conta
                                     .before = before,
                                     .change = g,
                                     .change_before = &g_before,
-                                    .threshold = at->threshold,
-                                    .other = at->other_rolling};
+                                    .threshold = at->threshold};
     if (!perpi_rolling_applies(&in, &d->border)) {
         return PERP_OK; /* most contacts: the geometry of the step before is not needed */
     }
@@ -218,7 +229,7 @@ static perp_status add_rolling(const perpi_solved* at, const perp_contact* conta
     if (status != PERP_OK) {
         return status;
     }
-    const perpi_rolling_derivative roll = perpi_rolling_differentiate(&in);
+    const perpi_rolling_derivative roll = perpi_rolling_differentiate(&in, &d->other);
     d->rolling = roll.rolling;
     d->border = roll.border;
     d->full = roll.full;
@@ -230,6 +241,7 @@ static perp_status add_rolling(const perpi_solved* at, const perp_contact* conta
     for (int32_t r = 1; roll.rolling != PERPI_ROLLING_NONE && r < 3 && r < rows; ++r) {
         for (int c = 0; c < PERPI_PAIR_DOFS; ++c) {
             d->u[r][c] += roll.pose[r - 1][c];
+            d->other.pose[r - 1][c] -= roll.pose[r - 1][c];
             d->rate[r - 1][c] = roll.rate[r - 1][c];
             d->before[r - 1][c] = roll.before[r - 1][c];
         }

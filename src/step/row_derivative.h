@@ -23,6 +23,8 @@ typedef struct perpi_constraint_derivative {
     double rate[2][PERPI_PAIR_DOFS], before[2][PERPI_PAIR_DOFS];
     int32_t contact_before;        /* of PERPI_ROLLING_BETWEEN: the contact of the step before */
     double push[2][3], push_mu[2]; /* and d u by its impulse and its coefficient of friction */
+    perpi_rolling_derivative
+        other; /* full: in the other case; pose: its difference from this one */
     bool
         shifted; /* of a contact: an offset of the poses shifts its gap; d u of the normal row by it */
     double shift[PERPI_PAIR_DOFS];
@@ -44,7 +46,6 @@ typedef struct perpi_solved {
     const perp_contact* contact_before;
     int32_t contact_before_count;
     double h_before, threshold;
-    bool other_rolling; /* perpi_rolling_input.other */
 } perpi_solved;
 
 /* Of constraint `index` of the problem. PERP_ERROR_UNSUPPORTED: a contact whose geometry has no derivative; the
