@@ -235,7 +235,7 @@ perpi_contact_point perpi_frozen_start(const perpi_pose* pose, const perpi_froze
     };
 }
 
-static vec3 tangent_of(const perp_model* model, bool tangent_y, vec3 n)
+vec3 perpi_frozen_tangent(const perp_model* model, bool tangent_y, vec3 n)
 {
     if (model->dimension == 2) {
         return v3(n.y, -n.x, 0);
@@ -244,10 +244,24 @@ static vec3 tangent_of(const perp_model* model, bool tangent_y, vec3 n)
     return v3_unit(v3_madd(x, -v3_dot(x, n), n));
 }
 
+vec3 perpi_frozen_tangent_change(const perp_model* model, bool tangent_y, vec3 n, vec3 dn)
+{
+    if (model->dimension == 2) {
+        return v3(dn.y, -dn.x, 0);
+    }
+    const vec3 axis = tangent_y ? v3(0, 1, 0) : v3(1, 0, 0);
+    const vec3 u = v3_madd(axis, -v3_dot(axis, n), n), t = v3_unit(u);
+    const vec3 du = v3_sub(v3_scale(-v3_dot(axis, dn), n), v3_scale(v3_dot(axis, n), dn));
+    return v3_scale(1.0 / v3_norm(u), v3_madd(du, -v3_dot(t, du), t));
+}
+
 bool perpi_frozen_solve(const perp_model* model, const perpi_pose* pose,
                         const perpi_frozen_contact* frozen, perpi_contact_point* at,
                         perpi_contact_geometry* geometry)
 {
+    if (perpi_closed_solve(model, pose, frozen, at, geometry)) {
+        return true;
+    }
     contact_system x;
     double before = INFINITY;
     perpi_contact_point best = *at;
@@ -284,8 +298,8 @@ bool perpi_frozen_solve(const perp_model* model, const perpi_pose* pose,
     if (!(perpi_frozen_error(model, pose, frozen, at) <= 1e-11 + 1e-14 * far)) {
         return false;
     }
-    *geometry = (perpi_contact_geometry){x.p[0], x.p[1], at->n,
-                                         tangent_of(model, frozen->tangent_y, at->n), at->gap};
+    *geometry = (perpi_contact_geometry){
+        x.p[0], x.p[1], at->n, perpi_frozen_tangent(model, frozen->tangent_y, at->n), at->gap};
     return true;
 }
 
@@ -369,13 +383,7 @@ static void write_column(const perp_model* model, const perpi_frozen_contact* fr
             dp[s] = v3_add(dp[s], point_by_displacement(x, s, unit_displacement(column % 6)));
         }
     }
-    vec3 dt = v3(dn.y, -dn.x, 0);
-    if (model->dimension == 3) {
-        const vec3 axis = frozen->tangent_y ? v3(0, 1, 0) : v3(1, 0, 0);
-        const vec3 u = v3_madd(axis, -v3_dot(axis, x->n), x->n), t = v3_unit(u);
-        const vec3 du = v3_sub(v3_scale(-v3_dot(axis, dn), x->n), v3_scale(v3_dot(axis, x->n), dn));
-        dt = v3_scale(1.0 / v3_norm(u), v3_madd(du, -v3_dot(t, du), t));
-    }
+    const vec3 dt = perpi_frozen_tangent_change(model, frozen->tangent_y, x->n, dn);
     d->gap[column] = x->size * x->rhs[turn + x->turns][column];
     put(d->normal, column, dn);
     put(d->tangent, column, dt);
@@ -423,11 +431,12 @@ bool perpi_frozen_flat(const perp_model* model, const perpi_pose* pose,
     const double gap = distance - side[0].radius - side[1].radius;
     const vec3 on_a = face == 0 ? v3_madd(side[1].q, -distance + side[0].radius, n)
                                 : v3_madd(side[0].q, side[0].radius, n);
-    *geometry = (perpi_contact_geometry){.point_a = on_a,
-                                         .point_b = v3_madd(on_a, gap, n),
-                                         .normal = n,
-                                         .tangent = tangent_of(model, frozen->tangent_y, n),
-                                         .gap = gap};
+    *geometry =
+        (perpi_contact_geometry){.point_a = on_a,
+                                 .point_b = v3_madd(on_a, gap, n),
+                                 .normal = n,
+                                 .tangent = perpi_frozen_tangent(model, frozen->tangent_y, n),
+                                 .gap = gap};
     return true;
 }
 
@@ -448,6 +457,9 @@ perp_status perpi_frozen_at(const perp_model* model, const perpi_pose* pose,
 perp_status perpi_frozen_derivative(const perp_model* model, const perpi_pose* pose,
                                     const perpi_frozen_contact* frozen, perpi_contact_derivative* d)
 {
+    if (perpi_closed_derivative(model, pose, frozen, d)) {
+        return PERP_OK;
+    }
     contact_system x;
     perpi_contact_point at = perpi_frozen_start(pose, frozen);
     begin_system(model, pose, frozen, &at, &x);

@@ -98,8 +98,9 @@ static bool take_features(const freeze_case* c, perpi_frozen_feature a, perpi_fr
     perpi_contact_point at = perpi_frozen_start(c->pose, f);
     const double close = is_iterated(c) ? ITERATED : SAME;
     perpi_contact_geometry g;
-    if (!(perpi_frozen_error(c->model, c->pose, f, &at) <= 100.0 * close) ||
-        !perpi_frozen_solve(c->model, c->pose, f, &at, &g)) {
+    if (!perpi_closed_solve(c->model, c->pose, f, &at, &g) &&
+        (!(perpi_frozen_error(c->model, c->pose, f, &at) <= 100.0 * close) ||
+         !perpi_frozen_solve(c->model, c->pose, f, &at, &g))) {
         return false;
     }
     const double length = close * c->size + FAR * v3_norm(p);

@@ -126,7 +126,7 @@ double perpi_feature_radius(const perpi_shape* shape, const perpi_frozen_feature
 
 /* ---- features in the frame of their shape ------------------------------------------------------------ */
 
-static vec3 vertex_of(const perpi_shape* s, int32_t i)
+vec3 perpi_feature_vertex(const perpi_shape* s, int32_t i)
 {
     if (is_polyhedron(s)) {
         return s->polyhedron->vertex[i];
@@ -156,7 +156,7 @@ static void line_of(const perpi_shape* s, const perpi_frozen_feature* f, vec3* f
 }
 
 /* A face: n . x = offset. */
-static double face_of(const perpi_shape* s, int32_t i, vec3* n)
+double perpi_feature_face(const perpi_shape* s, int32_t i, vec3* n)
 {
     if (is_plane(s)) {
         *n = s->normal;
@@ -201,7 +201,7 @@ static void place_on_face(const perp_model* model, const perpi_shape* s,
                           const perpi_frozen_feature* f, vec3* place, perpi_placed_feature* out)
 {
     vec3 n;
-    const double offset = face_of(s, f->index, &n);
+    const double offset = perpi_feature_face(s, f->index, &n);
     *place = v3_madd(*place, offset - v3_dot(n, *place), n);
     out->free = directions_across(model, n, out->dir);
     out->cuts = f->kind == PERPI_FEATURE_CORNER ? 2 : 0;
@@ -262,7 +262,7 @@ void perpi_feature_place(const perp_model* model, const perpi_pose* pose,
                                 .other = pose[frozen->body[1 - side]].x,
                                 .radius = perpi_feature_radius(s, f)};
     switch (f->kind) {
-    case PERPI_FEATURE_POINT: *place = vertex_of(s, f->index); break;
+    case PERPI_FEATURE_POINT: *place = perpi_feature_vertex(s, f->index); break;
     case PERPI_FEATURE_LINE:
     case PERPI_FEATURE_CUT: place_on_line(s, f, place, &out); break;
     case PERPI_FEATURE_FACE:

@@ -31,6 +31,9 @@ bool perpi_feature_exists(const perp_model* model, const perpi_frozen_contact* f
 void perpi_feature_place(const perp_model* model, const perpi_pose* pose,
                          const perpi_frozen_contact* frozen, int side, vec3 n, vec3* place,
                          perpi_placed_feature* placed);
+/* A face in the frame of its shape, n . x = the value returned; a point. */
+double perpi_feature_face(const perpi_shape* shape, int32_t index, vec3* n);
+vec3 perpi_feature_vertex(const perpi_shape* shape, int32_t index);
 /* Radius of the shape if the feature is moved out by it, else 0. */
 double perpi_feature_radius(const perpi_shape* shape, const perpi_frozen_feature* feature);
 /* A length of the two shapes, for tolerances and scaling; > 0. */
@@ -42,6 +45,16 @@ double perpi_frozen_error(const perp_model* model, const perpi_pose* pose,
 bool perpi_frozen_solve(const perp_model* model, const perpi_pose* pose,
                         const perpi_frozen_contact* frozen, perpi_contact_point* x,
                         perpi_contact_geometry* geometry);
+/* frozen_closed.c: contacts of a point with a face, and of two points, in closed form; false: it is none of these, or it
+ * has no normal. x: in, its normal is near that of the solution; out: the solution. tangent_y: of frozen. */
+bool perpi_closed_solve(const perp_model* model, const perpi_pose* pose,
+                        const perpi_frozen_contact* frozen, perpi_contact_point* x,
+                        perpi_contact_geometry* geometry);
+bool perpi_closed_derivative(const perp_model* model, const perpi_pose* pose,
+                             const perpi_frozen_contact* frozen, perpi_contact_derivative* d);
+vec3 perpi_frozen_tangent(const perp_model* model, bool tangent_y, vec3 n);
+/* Its change with the normal. */
+vec3 perpi_frozen_tangent_change(const perp_model* model, bool tangent_y, vec3 n, vec3 dn);
 /* The start of the search: the contact as it was frozen. */
 perpi_contact_point perpi_frozen_start(const perpi_pose* pose, const perpi_frozen_contact* frozen);
 /* World pose of a shape of the contact. */

@@ -371,12 +371,14 @@ void perpi_linear_solve(perpi_linear_step* l, double* a, double* c, int rounds)
         for (int32_t i = 0; i < rows; ++i) {
             p[i] += dp[i];
         }
-        find_residual(l, a, c, v, p, ra, rc);
         const double size = perpi_linear_largest(v, dofs), step = perpi_linear_largest(dv, dofs);
-        if (!(step > REFINED * size) || !(step < 0.5 * last)) {
+        /* corrections fall by about the same factor: the next one would be rounding, too */
+        const double next = isfinite(last) ? step / last * step : step;
+        if (!(next > REFINED * size) || !(step < 0.5 * last) || round + 1 == rounds) {
             break;
         }
         last = step;
+        find_residual(l, a, c, v, p, ra, rc);
     }
     memcpy(a, v, (size_t)dofs * sizeof *a);
     memcpy(c, p, (size_t)rows * sizeof *c);
