@@ -130,8 +130,7 @@ bool perpi_closed_derivative(const perp_model* model, const perpi_pose* pose,
         if (kind == OF_POINTS) {
             dn = v3_scale(sign / distance, v3_madd(dq, -v3_dot(at.n, dq), at.n));
         } else if (body == face && k >= 3) {
-            dn = v3_cross(e, at.n);
-            dgap += v3_dot(dn, v3_sub(q[1], q[0]));
+            dn = v3_cross(e, at.n); /* the way between the points is along n */
         }
         /* of a face the point follows that of the other side */
         const int own = kind == WITH_FACE ? 1 - face : 0;

@@ -813,6 +813,25 @@ TEST(a_step_of_a_gradient_allocates_nothing)
 
 /* ---- a heap --------------------------------------------------------------------------------------*/
 
+/* A small one: a step has a contact that rolls exactly, and the measure depends on its motion. Both cases of the rule must give
+ * the same gradient, also where the second adjoint goes from segment to segment of checkpoints. */
+TEST(a_contact_that_rolls_exactly_is_not_flagged)
+{
+    enum { SEED = 54 };
+    static gradient_case c;
+    gradient_case_write(SEED, false, &c);
+    asked a = {.of = "m", .by = {c.parameter[0]}};
+    const slope kept = find_slope(c.text, a);
+    a.checkpoints = true;
+    const slope again = find_slope(c.text, a);
+    CHECK_EQ_INT(kept.status, PERP_OK);
+    CHECK_EQ_INT(kept.flags.flagged, 0);
+    CHECK(kept.flags.immaterial > 0);
+    CHECK(again.by[0] == kept.by[0]);
+    CHECK_EQ_INT(again.flags.flagged, 0);
+    CHECK_EQ_INT(again.flags.immaterial, kept.flags.immaterial);
+}
+
 /* One of the large cases of bench/gradient_cases: 31 circles and boxes, 260 steps, 173 changes of contacts. Some contacts roll
  * while the rule of their slip is blended, others exactly; the first need derivatives by impulses, the second do not
  * depend on the case of the rule. */
