@@ -380,6 +380,60 @@ def bad_data_exits_with_the_reason():
     assert "overlap" in estimate(study(), scene=scene, status=2)["message"]
 
 
+def table(head, rows, separator=","):
+    return "\n".join([head] + [separator.join(map(repr, r)) for r in rows]) + "\n"
+
+
+@test
+def files_of_spreadsheets():
+    rows = [r[:2] for r in noisy(slide(), 0.001, 1)]
+    write("data.csv", table("t,x", rows))
+    plain = estimate(study())["estimates"]
+    write("data.csv", "\ufeff" + table('"t","x"', rows).replace("\n", "\r\n"))  # a byte order mark, quotes, CR LF
+    assert estimate(study())["estimates"] == plain
+    for text, word in ((table("t;x", rows, ";"), "separated by commas"), (table("t\tx", rows, "\t"), "separated by commas"),
+                       ("t,x\n0,0,0,1\n0,1,0,2\n0,2,0,3\n", "data.csv:2: has 4 fields"),  # decimal commas
+                       ("t,x\n0,0\n0.1,0.2,\n0.2,0.4\n", "data.csv:3: has 3 fields"),
+                       ("t,x\n0,0\n0.1\n0.2,0.4\n", "data.csv:3: has 1 field,"),
+                       ("t,x\n0,0\n", "data.csv:2: trajectory 1 has one row"),
+                       (table("t,x", [[1e12 * a, b] for a, b in rows]), "unit of the times")):
+        write("data.csv", text)
+        message = estimate(study(), status=2)["message"]
+        assert word in message, (word, message)
+
+
+@test
+def exact_data_are_fitted_exactly():
+    """Residuals are rounding, which no step reduces; the noise is estimated, or given far too small or large."""
+    initial = {"b": {"position": [None, 0], "velocity": [None, 0], "rotation": 0, "angular_velocity": 0}}
+    write("truth.json", {**SLIDE, "parameters": {**SLIDE["parameters"], "mu": 0.3}})
+    perp("run", "truth.json", "--out", "truth.h5", "--quiet")
+    with h5py.File("truth.h5") as f:
+        rows = [[float(t), float(q.reshape(-1)[3])] for t, q in zip(f["time"], f["state"]["q"])]
+    csv("data.csv", ["t", "x"], rows)
+    for noise in (None, 1e-12, 1e-9, 1e-3):
+        for unknown in ({}, {"initial": initial}):
+            found = estimate(study(noise=noise, unknown={**STUDY["unknown"], **unknown}))
+            assert found["status"] == "converged", (noise, found)
+            near(found["estimates"]["mu"]["value"], 0.3, 1e-9)
+
+
+@test
+def a_scene_that_cannot_follow_has_no_answer():
+    """The box slides forward, the data go back or stay where they were: no friction explains that, whatever the method."""
+    rows = noisy(slide(), 0.001, 1)
+    filtered = {"method": "particle-filter", "particles": 50}
+    csv("data.csv", ["t", "x", "v"], [[r[0], -r[1], r[2]] for r in rows])
+    for change in ({}, {"noise": None}, filtered, {**filtered, "noise": None}):
+        assert "cannot follow" in estimate(study(**change), status=3)["message"], change
+    csv("data.csv", ["t", "x", "v"], [[r[0], 0.7, r[2]] for r in rows])
+    assert "cannot follow" in estimate(study(noise=None), status=3)["message"]
+    csv("data.csv", ["t", "x", "v"], [[r[0], 0.0, r[2]] for r in rows])
+    assert "cannot follow" in estimate(study(), status=3)["message"]
+    assert "all values are 0" in estimate(study(noise=None), status=2)["message"]
+    assert not os.path.exists("study.fitted.json")
+
+
 @test
 def studies_of_other_verbs_are_named():
     csv("data.csv", ["t", "x", "v"], noisy(slide(), 0.001, 1))
