@@ -323,6 +323,23 @@ static double step_starts(shooting* s)
     return predicted;
 }
 
+static perp_status allocate_point(shooting* s)
+{
+    const perpi_evaluator* ev = s->ev;
+    const size_t count = (size_t)ev->count;
+    PERPI_TRY(perpi_alloc(s->context, (size_t)s->n + 1, sizeof(double), &s->kept_parameter));
+    PERPI_TRY(perpi_alloc(s->context, count * (size_t)s->m + 1, sizeof(double), &s->kept_start));
+    return perpi_alloc(s->context, count * (size_t)ev->nodes * ev->bodies + 1, sizeof *s->kept_node,
+                       &s->kept_node);
+}
+
+static void free_point(shooting* s)
+{
+    perpi_free(s->context, s->kept_parameter);
+    perpi_free(s->context, s->kept_start);
+    perpi_free(s->context, s->kept_node);
+}
+
 static void keep_point(shooting* s)
 {
     const perpi_evaluator* ev = s->ev;
@@ -503,9 +520,8 @@ static perp_status leave_plateaus(shooting* s, bool* moved)
             }
         }
         s->ev->parameter[i] = best;
-        if (*moved) {
-            PERPI_TRY(evaluate(s, true, &s->cost, &s->merit));
-        }
+        /* residuals and derivatives are those of the last value that was tried */
+        PERPI_TRY(evaluate(s, true, &s->cost, &s->merit));
     }
     return PERP_OK;
 }
@@ -519,6 +535,59 @@ static perp_status descend(shooting* s)
         PERPI_TRY(evaluate(s, true, &s->cost, &s->merit));
     }
     return s->cancelled ? perpi_fail(s->context, PERP_ERROR_CANCELLED, "interrupted") : PERP_OK;
+}
+
+/* One parameter a little inside its bounds, and a search from there; *better: it found less. */
+static perp_status descend_inside(shooting* s, int32_t i, bool* better)
+{
+    static const double INSIDE = 0.01; /* of the distance of the bounds */
+    const perp_unknown* u = &s->e->parameter[i].info;
+    const double range = u->high - u->low, by = INSIDE * (isfinite(range) ? range : u->scale);
+    const double merit = s->merit;
+    const bool converged = s->answer->converged;
+    s->ev->parameter[i] += s->ev->parameter[i] <= u->low ? by : -by;
+    PERPI_TRY(evaluate(s, true, &s->cost, &s->merit));
+    *better = false;
+    if (isfinite(s->merit) && !is_without_influence(s, i)) {
+        s->damping = FIRST_DAMPING;
+        s->answer->converged = false;
+        PERPI_TRY(descend(s));
+        *better = s->merit < merit;
+    }
+    s->answer->converged = *better ? s->answer->converged : converged;
+    return PERP_OK;
+}
+
+/* A step that is cut off at a bound may end where the parameter has no influence, but would have inside: friction that
+ * is 0 has no derivative. The starts have followed it there, so that other values of the parameter alone are no better. */
+static perp_status leave_bounds(shooting* s)
+{
+    perp_status status = PERP_OK;
+    for (int32_t i = 0; status == PERP_OK && i < s->n; ++i) {
+        const perp_unknown* u = &s->e->parameter[i].info;
+        const double at = s->ev->parameter[i];
+        shooting kept = *s;
+        bool better = false;
+        if ((at > u->low && at < u->high) || !is_without_influence(s, i)) {
+            continue;
+        }
+        keep_point(s);
+        s->kept_parameter = s->kept_start = NULL;
+        s->kept_node = NULL;
+        status = allocate_point(s);
+        if (status == PERP_OK) {
+            status = descend_inside(s, i, &better);
+        }
+        free_point(s);
+        s->kept_parameter = kept.kept_parameter;
+        s->kept_start = kept.kept_start;
+        s->kept_node = kept.kept_node;
+        if (status == PERP_OK && !better) {
+            restore_point(s);
+            status = evaluate(s, true, &s->cost, &s->merit);
+        }
+    }
+    return status;
 }
 
 static void use_evaluator(shooting* s, perpi_evaluator* ev)
@@ -600,7 +669,7 @@ static perp_status search(shooting* s)
         s->answer->converged = false;
         PERPI_TRY(descend(s));
     }
-    return PERP_OK;
+    return leave_bounds(s);
 }
 
 /* ---- noise --------------------------------------------------------------------------------------*/
@@ -763,7 +832,6 @@ static perp_status allocate(shooting* s)
     perp_context* context = s->context;
     const perpi_evaluator* ev = s->ev;
     const size_t n = (size_t)s->n, m = (size_t)s->m, count = (size_t)ev->count;
-    const size_t nodes = count * (size_t)ev->nodes * ev->bodies;
     PERPI_TRY(perpi_alloc(context, n * n + 1, sizeof(double), &s->A));
     PERPI_TRY(perpi_alloc(context, n + 1, sizeof(double), &s->b));
     PERPI_TRY(perpi_alloc(context, n + count * m + 1, sizeof(double), &s->step));
@@ -772,9 +840,7 @@ static perp_status allocate(shooting* s)
     PERPI_TRY(perpi_alloc(context, m * (n + 1) + 1, sizeof(double), &s->solved));
     PERPI_TRY(perpi_alloc(context, n + m + 1, sizeof(double), &s->row));
     PERPI_TRY(perpi_alloc(context, n + 1, sizeof(bool), &s->fixed));
-    PERPI_TRY(perpi_alloc(context, n + 1, sizeof(double), &s->kept_parameter));
-    PERPI_TRY(perpi_alloc(context, count * m + 1, sizeof(double), &s->kept_start));
-    return perpi_alloc(context, nodes + 1, sizeof *s->kept_node, &s->kept_node);
+    return allocate_point(s);
 }
 
 static void release(shooting* s)
@@ -787,9 +853,7 @@ static void release(shooting* s)
     perpi_free(s->context, s->solved);
     perpi_free(s->context, s->row);
     perpi_free(s->context, s->fixed);
-    perpi_free(s->context, s->kept_parameter);
-    perpi_free(s->context, s->kept_start);
-    perpi_free(s->context, s->kept_node);
+    free_point(s);
     perpi_evaluator_destroy(s->ev);
 }
 

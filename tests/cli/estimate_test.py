@@ -380,6 +380,32 @@ def bad_data_exits_with_the_reason():
     assert "overlap" in estimate(study(), scene=scene, status=2)["message"]
 
 
+@test
+def a_search_does_not_end_at_a_bound_without_friction():
+    """Starts are unknown too: a first step that is cut off at mu = 0, where friction has no derivative, makes them those of
+    motion without friction."""
+    initial = {"b": {"position": [None, 0], "velocity": [None, 0], "rotation": 0, "angular_velocity": 0}}
+    for speeds, starts in (((2.0,), (0, 0.45, 1)), ((1.5, 2.0, 3.0), (0.1, 0.5, 2))):
+        csv("data.csv", ["k", "t", "x", "v"], [[k, *r] for k, v in enumerate(speeds, 1) for r in noisy(
+            slide(mu=0.24, v=v, rows=81)[::2], 0.002, k)])
+        for start in starts:
+            found = estimate(study(trajectory="k", start={"from": "data", "rows": 5}, noise=0.002, unknown={
+                "mu": {"start": start, "bounds": [0, 2]}, "initial": initial}))
+            mu = found["estimates"]["mu"]
+            assert mu["identifiable"] and mu["standard_deviation"] < 0.005, (start, found["estimates"])
+            near(mu["value"], 0.24, 4 * mu["standard_deviation"])
+
+
+@test
+def values_that_were_tried_leave_nothing_behind():
+    """Without friction mu has no derivative and other values are tried: noise and residuals are those of the answer."""
+    csv("data.csv", ["t", "x", "v"], noisy(slide(mu=0), 0.001, 3))
+    found = estimate(study(noise=None))
+    near(found["estimates"]["mu"]["value"], 0, 0.001)
+    assert 0.0007 < found["noise"]["x"]["value"] < 0.0013, found["noise"]
+    assert found["message"] == "", found["message"]
+
+
 def table(head, rows, separator=","):
     return "\n".join([head] + [separator.join(map(repr, r)) for r in rows]) + "\n"
 
