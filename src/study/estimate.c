@@ -77,6 +77,21 @@ static perp_status check_study(perp_context* context, const perp_study* study)
     return PERP_OK;
 }
 
+/* A trajectory of one row is its start, which is followed without an error. */
+static perp_status check_rows(perp_context* context, const perpi_data* data)
+{
+    for (int32_t k = 0; k < data->count; ++k) {
+        const perpi_trajectory* t = &data->trajectory[k];
+        if (t->rows < 2) {
+            return perpi_fail(context, PERP_ERROR_INPUT,
+                              "%s:%lld: trajectory %lld has one row: too few for a motion; leave "
+                              "it out",
+                              t->file, (long long)t->line, (long long)t->number);
+        }
+    }
+    return PERP_OK;
+}
+
 /* A value for every unknown, in every trajectory for its start. */
 static perp_status check_counts(perp_context* context, const perp_study* study)
 {
@@ -99,12 +114,6 @@ static perp_status check_counts(perp_context* context, const perp_study* study)
         }
         all += values;
         needed += own;
-        if (t->rows < 2) {
-            return perpi_fail(context, PERP_ERROR_INPUT,
-                              "%s:%lld: trajectory %lld has one row: too few for a motion; leave "
-                              "it out",
-                              t->file, (long long)t->line, (long long)t->number);
-        }
         if (values < own) {
             return perpi_fail(context, PERP_ERROR_INPUT,
                               "%s:%lld: trajectory %lld has %d row%s and %lld values: too few for "
@@ -178,6 +187,7 @@ static perp_status check_estimate(perp_context* context, const perp_study* study
         return perpi_fail(context, PERP_ERROR_INPUT,
                           "%s: has no /unknown: nothing is to be estimated", study->origin);
     }
+    PERPI_TRY(check_rows(context, &e->data));
     PERPI_TRY(check_times(context, study, &e->data));
     PERPI_TRY(check_counts(context, study));
     return check_size(context, study);
@@ -304,6 +314,9 @@ perp_status perp_estimate_predict(perp_context* context, perp_study* study, cons
     x->data = &x->own;
     if (status == PERP_OK) {
         status = check_times(context, study, x->data);
+    }
+    if (status == PERP_OK) {
+        status = check_rows(context, x->data);
     }
     if (status == PERP_OK) {
         status = perpi_predictor_create(context, study, &predictor);

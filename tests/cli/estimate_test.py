@@ -281,6 +281,8 @@ def the_fitted_study_predicts_other_data():
         near(each[x["trajectory"]]["position"], x["position"], 1e-12)
     rows = open("p.csv", encoding="utf-8").read().split("\n")
     assert rows[0] == "k,t,x,v" and len(rows) == 6 * 41 + 2
+    write("short.csv", "k,t,x,v\n1,0,0,1\n")  # nothing is predicted, so there is no error of 0
+    assert "one row" in perp("estimate", "f.json", "--predict", "short.csv", "--json", status=2).err
     os.mkdir("elsewhere")  # the file stands alone
     os.rename("f.json", "elsewhere/f.json")
     moved = json.loads(perp("estimate", "elsewhere/f.json", "--predict", "data.csv", "--json").out)
