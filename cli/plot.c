@@ -18,10 +18,11 @@
 
 /* ---- quantities ---------------------------------------------------------------------------------*/
 
-/* One panel for each kind. */
+/* One panel for each kind, and of joints one for lengths and one for angles. */
 static const struct {
     const char* label;
-    bool log; /* where the numbers allow it */
+    bool log;            /* where the numbers allow it */
+    const char* turning; /* label of what turns; NULL: the same */
 } axes[PERP_QUANTITY_KIND_COUNT] = {
     [PERP_QUANTITY_POSITION] = {"position", false},
     [PERP_QUANTITY_ANGLE] = {"angle", false},
@@ -31,10 +32,10 @@ static const struct {
     [PERP_QUANTITY_FORCE] = {"contact force", false},
     [PERP_QUANTITY_DISTANCE] = {"distance", false},
     [PERP_QUANTITY_SLIP] = {"slip", false},
-    [PERP_QUANTITY_COORDINATE] = {"joint coordinate", false},
-    [PERP_QUANTITY_RATE] = {"joint rate", false},
-    [PERP_QUANTITY_EFFORT] = {"effort", false},
-    [PERP_QUANTITY_JOINT_ERROR] = {"joint error", true},
+    [PERP_QUANTITY_COORDINATE] = {"joint coordinate (length)", false, "joint coordinate (angle)"},
+    [PERP_QUANTITY_RATE] = {"joint rate (length)", false, "joint rate (angle)"},
+    [PERP_QUANTITY_EFFORT] = {"effort (force)", false, "effort (torque)"},
+    [PERP_QUANTITY_JOINT_ERROR] = {"joint error (length)", true, "joint error (angle)"},
     [PERP_QUANTITY_INTEGRAL] = {"integral of the error", false},
     [PERP_QUANTITY_ENERGY] = {"energy", false},
     [PERP_QUANTITY_LEDGER] = {"energy since the start", false},
@@ -265,25 +266,34 @@ static bool is_left_out(const plot* p, int i)
     return p->quantity[i].kind == PERP_QUANTITY_LEDGER && p->curve[i].in_group && p->curve[i].zero;
 }
 
+/* Which panel a quantity belongs to: two for each kind. */
+enum { AXES = 2 * PERP_QUANTITY_KIND_COUNT };
+
+static int axis_of(const perp_quantity* q)
+{
+    return 2 * (int)q->kind + (q->turns && axes[q->kind].turning != NULL ? 1 : 0);
+}
+
 static void put_panel(FILE* file, const plot* p, int axis, int panel, int panels)
 {
     bool positive = false, first = true, all = true;
+    const int kind = axis / 2;
     for (int i = 0; i < p->count; ++i) {
-        const bool own = (int)p->quantity[i].kind == axis;
+        const bool own = axis_of(&p->quantity[i]) == axis;
         positive = positive || (own && p->curve[i].high > 0.0);
         all = all && !(own && !is_left_out(p, i));
     }
-    fprintf(file, "set ylabel '%s'\n", axes[axis].label);
+    fprintf(file, "set ylabel '%s'\n", axis % 2 == 1 ? axes[kind].turning : axes[kind].label);
     if (p->out == NULL) {
         (void)fputs("unset ylabel\n", file); /* there is no room */
     }
-    (void)fputs(axes[axis].log && positive ? "set logscale y\nset format y '%.0e'\n"
+    (void)fputs(axes[kind].log && positive ? "set logscale y\nset format y '%.0e'\n"
                                            : "unset logscale y\nset format y '%g'\n",
                 file);
     (void)fputs(panel + 1 == panels ? "set xlabel 'time'\n" : "unset xlabel\n", file);
     (void)fputs("plot ", file);
     for (int i = 0, colour = 1; i < p->count; ++i) {
-        if ((int)p->quantity[i].kind != axis || (!all && is_left_out(p, i))) {
+        if (axis_of(&p->quantity[i]) != axis || (!all && is_left_out(p, i))) {
             continue;
         }
         fprintf(file, "%s'data' using 1:%d with lines linetype %d linewidth 1.5 title ",
@@ -295,13 +305,13 @@ static void put_panel(FILE* file, const plot* p, int axis, int panel, int panels
     (void)fputc('\n', file);
 }
 
-static int count_panels(const plot* p, bool used[PERP_QUANTITY_KIND_COUNT])
+static int count_panels(const plot* p, bool used[AXES])
 {
     int panels = 0;
-    memset(used, 0, PERP_QUANTITY_KIND_COUNT * sizeof *used);
+    memset(used, 0, AXES * sizeof *used);
     for (int i = 0; i < p->count; ++i) {
-        panels += used[(int)p->quantity[i].kind] ? 0 : 1;
-        used[(int)p->quantity[i].kind] = true;
+        panels += used[axis_of(&p->quantity[i])] ? 0 : 1;
+        used[axis_of(&p->quantity[i])] = true;
     }
     return panels;
 }
@@ -332,7 +342,7 @@ static int write_script(plot* p)
     if (file == NULL) {
         return cli_fail(p->args->json, CLI_FAILED, "%s: cannot write: %s", path, strerror(errno));
     }
-    bool used[PERP_QUANTITY_KIND_COUNT];
+    bool used[AXES];
     const int panels = count_panels(p, used);
     (void)fputs("set encoding utf8\n", file);
     put_terminal(file, p, panels);
@@ -342,7 +352,7 @@ static int write_script(plot* p)
     if (panels > 1) {
         fprintf(file, "set multiplot layout %d,1\n", panels);
     }
-    for (int axis = 0, panel = 0; axis < PERP_QUANTITY_KIND_COUNT; ++axis) {
+    for (int axis = 0, panel = 0; axis < AXES; ++axis) {
         if (used[axis]) {
             put_panel(file, p, axis, panel++, panels);
         }
@@ -564,7 +574,8 @@ const cli_verb cli_verb_plot = {
         "since the\nstart, ledger.change|forces|drag|springs|motors|prescribed|friction|impacts|"
         "joints|unexplained,\nledger.scheme.gap|joints|gyroscopic|springs|step_loss|projection|"
         "extrapolation. Without the last\npart all of them (of the ledger, those that are not 0): "
-        "ball.position, energy, ledger. Quantities\nof one kind share a panel.",
+        "ball.position, energy, ledger. Quantities\nof one kind share a panel; angles and lengths "
+        "of joints have one each.",
     .words_min = 2,
     .words_max = 1000,
     .option = options,

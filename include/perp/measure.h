@@ -55,7 +55,9 @@ typedef enum perp_quantity_kind {
 /* A quantity of one model. A value: nothing is to be destroyed. */
 typedef struct perp_quantity {
     perp_quantity_kind kind;
-    bool of_step;   /* of the last step, as a contact force; false: of the state */
+    bool of_step; /* of the last step, as a contact force; false: of the state */
+    bool
+        turns; /* of a joint or its controller: an angle, its rate, a torque, not a length or a force */
     int32_t entry;  /* for the library: which one of its table */
     int32_t owner;  /* body, joint or controller; -1: of the whole scene */
     int32_t second; /* the other body of a pair; -1: none */

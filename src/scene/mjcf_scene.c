@@ -331,7 +331,8 @@ static perp_status add_notices(const perpi_mjcf* m, perpi_notices* n)
     }
     if (m->small > 0) {
         PERPI_TRY(perpi_notice_add(n,
-                                   "%d bodies between the joints of one body have %g of its mass",
+                                   "%d bodies between the joints of one body have %g of its mass: "
+                                   "the mass matrix is off by up to twice as much",
                                    (int)m->small, BETWEEN));
     }
     if (m->pictures > 0) {

@@ -622,11 +622,13 @@ static perp_status find_length(perp_sim* sim, double limit, bool accept_unsolved
             const double beyond = h;
             status = find_contact_time(sim, h, gap, accept_unsolved, &h, &error, &trials);
             /* A gap that is negative after every step length, although no contact was closed or
-             * impacting: its features are found only at the end of the step. The length grows with
-             * each such step, so that time advances. */
-            if (status == PERP_OK && h < sim->def.step_min && before == PERP_STEP_TIME) {
-                const double h_last = sim->state.h_last;
-                const double last = h_last < 1e6 * sim->def.step_min ? h_last : 0.0;
+             * impacting: its features are found only at the end of the step. So is that of an event right after
+             * another one that no impact followed. The length grows with each such step, so that time
+             * advances. */
+            const double h_last = sim->state.h_last;
+            const double last = h_last < 1e6 * sim->def.step_min ? h_last : 0.0;
+            const double tiny = fmax(sim->def.step_min, 2.0 * last);
+            if (status == PERP_OK && h < tiny && before == PERP_STEP_TIME) {
                 h = fmin(16.0 * fmax(sim->def.step_min, last), beyond);
                 h = end_of_step(sim, h) - sim->state.time;
                 status = try_length(sim, h, accept_unsolved, &error, &gap);

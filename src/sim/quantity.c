@@ -378,6 +378,30 @@ static bool exists(const perp_model* model, const entry* e, int32_t owner)
                    : e->kind != PERP_QUANTITY_EFFORT || perpi_joint_one_degree(joint->type);
 }
 
+/* Whether a coordinate of a joint is an angle. */
+static bool turns_about(const perpi_joint* joint, int32_t coordinate)
+{
+    switch (joint->type) {
+    case PERP_JOINT_REVOLUTE:
+    case PERP_JOINT_UNIVERSAL: return true;
+    case PERP_JOINT_CYLINDRICAL: return coordinate == 1;
+    case PERP_JOINT_PLANAR: return coordinate == 2;
+    default: return false;
+    }
+}
+
+/* Of joints and controllers: whether the quantity belongs to a rotation. */
+static bool turns_of(const perp_model* model, const entry* e, int32_t owner)
+{
+    if (e->kind == PERP_QUANTITY_JOINT_ERROR) {
+        return e->component == 1;
+    }
+    const int32_t joint = e->owner == OF_JOINT        ? owner
+                          : e->owner == OF_CONTROLLER ? model->controller[owner].joint
+                                                      : -1;
+    return joint >= 0 && turns_about(&model->joint[joint], e->owner == OF_JOINT ? e->component : 0);
+}
+
 /* `position` names all of position.x, position.y, ...; NULL all there are. */
 static bool matches(const entry* e, const char* name)
 {
@@ -406,6 +430,7 @@ static bool add_matches(search* s, owner_kind kind, const char* name, int32_t ow
         if (s->count < s->room) {
             s->found[s->count] = (perp_quantity){.kind = e->kind,
                                                  .of_step = e->of_step,
+                                                 .turns = turns_of(s->model, e, owner),
                                                  .entry = i,
                                                  .owner = owner,
                                                  .second = second};
@@ -583,6 +608,7 @@ static bool list_owned(const perp_model* model, owner_kind kind, size_t count, i
             if (*index == 0) {
                 *quantity = (perp_quantity){.kind = e->kind,
                                             .of_step = e->of_step,
+                                            .turns = turns_of(model, e, (int32_t)owner),
                                             .entry = i,
                                             .owner = kind == OF_SCENE ? -1 : (int32_t)owner,
                                             .second = -1};

@@ -170,6 +170,26 @@ def without_gnuplot_it_says_so():
 
 
 @test
+def angles_and_lengths_of_joints_have_panels_of_their_own():
+    inertia = {"mass": 1, "inertia": [0.1, 0.1, 0.1]}
+    with open("arm.json", "w") as file:
+        json.dump({"gravity": [0, 0, -9.81], "duration": 0.05,
+                   "bodies": [{"name": "l", **inertia}, {"name": "m", "position": [1, 0, 0], **inertia}],
+                   "joints": [{"name": "j", "type": "revolute", "a": "world", "b": "l", "at": [0, 0, 1], "axis": [0, 1, 0]},
+                              {"name": "s", "type": "prismatic", "a": "world", "b": "m", "at": [1, 0, 0],
+                               "axis": [0, 0, 1]}]}, file)
+    perp("run", "arm.json", "--quiet", "--out", "arm.h5")
+    columns(["j.coordinate", "s.coordinate", "j.rate", "s.rate", "joint_error"], "arm.h5")
+    script = open("script").read()
+    assert "layout 6,1" in script, script
+    panels = script.split("set ylabel ")[1:]
+    for label, name in (("joint coordinate (length)", "s.coordinate"), ("joint coordinate (angle)", "j.coordinate"),
+                        ("joint rate (length)", "s.rate"), ("joint rate (angle)", "j.rate")):
+        panel, = (p for p in panels if p.startswith("'%s'" % label))
+        assert name in panel and panel.count("using 1:") == 1, (label, panel)
+
+
+@test
 def a_gnuplot_that_fails_leaves_nothing():
     perp("run", write_scene(duration=0.05), "--quiet", "--out", "r.h5")
     env = fake_gnuplot()

@@ -69,7 +69,7 @@ enum {
     LOCAL_LEAST = 2,     /* constraints ... */
     LOCAL_PART = 50,     /* ... and one of so many: a local change */
     LOCAL_BUDGET = 25,   /* Newton steps */
-    CHOICE_BUDGET = 700, /* factorisations, where choices are made meanwhile */
+    CHOICE_BUDGET = 300, /* factorisations, where choices are made meanwhile */
     PAIR_BUDGET = 40,    /* the same after a change, where members of a group are closed together */
     MORE = 3,            /* Newton steps beyond options.enough */
     IDLE_MAX = 5, /* Newton steps on the law that do not halve |f|, before it is given up; ... */
