@@ -391,8 +391,11 @@ static void move_point(shooting* s)
     perpi_evaluator* ev = s->ev;
     for (int32_t i = 0; i < s->n; ++i) {
         const perp_unknown* u = &s->e->parameter[i].info;
-        const double at = ev->parameter[i] + s->step[i];
-        ev->parameter[i] = at < u->low ? u->low : at > u->high ? u->high : at;
+        const double was = ev->parameter[i], by = s->step[i], at = was + by;
+        /* a step to a bound ends on it, not a rounding beside it */
+        ev->parameter[i] = at < u->low || by == u->low - was     ? u->low
+                           : at > u->high || by == u->high - was ? u->high
+                                                                 : at;
     }
     for (int32_t k = 0; k < ev->count; ++k) {
         const double* start = s->step + s->n + (size_t)k * (size_t)s->m;

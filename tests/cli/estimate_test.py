@@ -399,6 +399,15 @@ def a_search_does_not_end_at_a_bound_without_friction():
 
 
 @test
+def bounds_that_exclude_the_truth_are_said_to_hold():
+    csv("data.csv", ["t", "x", "v"], noisy(slide(mu=0, rows=81), 0.001, 1))
+    for low in (0.001, 0.0017, 0.003, 0.007, 0.011, 0.1):
+        found = estimate(study(unknown={"mu": {"start": 0.5, "bounds": [low, 2]}}))
+        mu = found["estimates"]["mu"]
+        assert mu["at_bound"] and mu["value"] == low and "times the noise" in found["message"], found
+
+
+@test
 def values_that_were_tried_leave_nothing_behind():
     """Without friction mu has no derivative and other values are tried: noise and residuals are those of the answer."""
     csv("data.csv", ["t", "x", "v"], noisy(slide(mu=0), 0.001, 3))
