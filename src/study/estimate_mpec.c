@@ -380,7 +380,8 @@ perp_status perpi_estimate_mpec(perpi_estimate_run* run, perpi_answer* answer)
     if (!perpi_mpec_available()) {
         return perpi_fail(
             run->context, PERP_ERROR_UNSUPPORTED,
-            "method 'mpec' needs Ipopt, which is not installed, or was not when this perp was built: "
+            "method 'mpec' needs Ipopt, which is not installed, or was not when this perp was "
+            "built: "
             "install it (Debian and Ubuntu: coinor-libipopt-dev) and build again, or use "
             "'shooting'");
     }
