@@ -379,19 +379,20 @@ static void change_impulses(const warm* w)
     }
 }
 
-/* The largest velocity that is left in an active row, in terms of what the row's impulse makes. */
+/* The largest velocity that is left in an active row, in terms of what impulses make; both as energies, because rows
+ * of joints are in metres or in radians a second. */
 static double largest_violation(const warm* w)
 {
     const perp_contact_problem* P = w->P;
     double largest = 0.0, size = 0.0;
     for (int32_t r = 0; r < P->row_count; ++r) {
         if (w->R[r] > 0.0) {
-            const double u = fabs(w->u[r]), t = w->W[r] * fabs(w->p[r]);
+            const double u = w->u[r] * w->u[r] / w->W[r], t = w->W[r] * w->p[r] * w->p[r];
             largest = u > largest ? u : largest;
             size = t > size ? t : size;
         }
     }
-    return size > 0.0 ? largest / size : INFINITY;
+    return size > 0.0 ? sqrt(largest / size) : INFINITY;
 }
 
 /* The impulses of compliant rows from the velocities, which have the rounding of all other impulses: of a damper

@@ -77,6 +77,21 @@ static perp_status check_study(perp_context* context, const perp_study* study)
     return PERP_OK;
 }
 
+/* A trajectory of one row is its start, which is followed without an error. */
+static perp_status check_rows(perp_context* context, const perpi_data* data)
+{
+    for (int32_t k = 0; k < data->count; ++k) {
+        const perpi_trajectory* t = &data->trajectory[k];
+        if (t->rows < 2) {
+            return perpi_fail(context, PERP_ERROR_INPUT,
+                              "%s:%lld: trajectory %lld has one row: too few for a motion; leave "
+                              "it out",
+                              t->file, (long long)t->line, (long long)t->number);
+        }
+    }
+    return PERP_OK;
+}
+
 /* A value for every unknown, in every trajectory for its start. */
 static perp_status check_counts(perp_context* context, const perp_study* study)
 {
@@ -99,7 +114,7 @@ static perp_status check_counts(perp_context* context, const perp_study* study)
         }
         all += values;
         needed += own;
-        if (t->rows < 2 || values < own) {
+        if (values < own) {
             return perpi_fail(context, PERP_ERROR_INPUT,
                               "%s:%lld: trajectory %lld has %d row%s and %lld values: too few for "
                               "the %lld unknowns of its start; leave it out, or give the start a "
@@ -117,6 +132,48 @@ static perp_status check_counts(perp_context* context, const perp_study* study)
     return PERP_OK;
 }
 
+/* Times in another unit than the scene's would be simulated for days. */
+static perp_status check_times(perp_context* context, const perp_study* study,
+                               const perpi_data* data)
+{
+    static const double MOST_STEPS = 1e8;
+    const double step = perp_sim_def_from_scene(study->scene).step;
+    for (int32_t k = 0; k < data->count; ++k) {
+        const perpi_trajectory* t = &data->trajectory[k];
+        const double end = t->time[t->rows - 1];
+        if (end / step > MOST_STEPS) {
+            return perpi_fail(context, PERP_ERROR_INPUT,
+                              "%s:%lld: trajectory %lld lasts %.6g, which is %.3g steps of the "
+                              "scene: check the unit of the times",
+                              t->file, (long long)t->line, (long long)t->number, end, end / step);
+        }
+    }
+    return PERP_OK;
+}
+
+/* Noise that is not given is guessed from the data, which must have a size for it. */
+static perp_status check_size(perp_context* context, const perp_study* study)
+{
+    const perpi_estimate* e = study->estimate;
+    for (int32_t i = 0; i < e->channel_count; ++i) {
+        if (e->channel[i].noise_given) {
+            return PERP_OK;
+        }
+    }
+    for (int32_t k = 0; k < e->data.count; ++k) {
+        const perpi_trajectory* t = &e->data.trajectory[k];
+        for (int64_t i = 0; i < (int64_t)t->rows * e->columns; ++i) {
+            if (!isnan(t->value[i]) && t->value[i] != 0.0) {
+                return PERP_OK;
+            }
+        }
+    }
+    return perpi_fail(context, PERP_ERROR_INPUT,
+                      "%s: /data: all values are 0, and the noise cannot be estimated from them: "
+                      "check the data, or give /noise",
+                      study->origin);
+}
+
 static perp_status check_estimate(perp_context* context, const perp_study* study)
 {
     PERPI_TRY(check_study(context, study));
@@ -130,7 +187,10 @@ static perp_status check_estimate(perp_context* context, const perp_study* study
         return perpi_fail(context, PERP_ERROR_INPUT,
                           "%s: has no /unknown: nothing is to be estimated", study->origin);
     }
-    return check_counts(context, study);
+    PERPI_TRY(check_rows(context, &e->data));
+    PERPI_TRY(check_times(context, study, &e->data));
+    PERPI_TRY(check_counts(context, study));
+    return check_size(context, study);
 }
 
 /* ---- running ------------------------------------------------------------------------------------*/
@@ -200,10 +260,11 @@ perp_status perpi_estimate_fit(perp_estimate* x, const perp_estimate_def* def,
     return PERP_OK;
 }
 
-/* States are compared only where there are states over time. */
+/* States are compared only where one run with constant values should follow all of a trajectory. */
 static bool follows_in_time(const perpi_estimate* e)
 {
-    return e->method == PERPI_ESTIMATE_SHOOTING || e->method == PERPI_ESTIMATE_MPEC;
+    return e->method == PERPI_ESTIMATE_SHOOTING || e->method == PERPI_ESTIMATE_MPEC ||
+           (e->method == PERPI_ESTIMATE_PARTICLE_FILTER && e->process_noise == NULL);
 }
 
 perp_status perp_estimate_run(perp_context* context, perp_study* study,
@@ -251,6 +312,12 @@ perp_status perp_estimate_predict(perp_context* context, perp_study* study, cons
         status = perpi_data_read(context, x->e, path[i], &x->own);
     }
     x->data = &x->own;
+    if (status == PERP_OK) {
+        status = check_times(context, study, x->data);
+    }
+    if (status == PERP_OK) {
+        status = check_rows(context, x->data);
+    }
     if (status == PERP_OK) {
         status = perpi_predictor_create(context, study, &predictor);
     }

@@ -81,9 +81,12 @@ static perp_status no_column(const table* t, const char* name, const char* line,
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%.*s", used > 0 ? ", " : "",
                                  f.length < 40 ? (int)f.length : 40, f.text);
     }
+    const bool separated = t->columns == 1 && (memchr(line, ';', (size_t)(end - line)) != NULL ||
+                                               memchr(line, '\t', (size_t)(end - line)) != NULL);
     return perpi_fail(t->context, PERP_ERROR_INPUT,
-                      "%s:%lld: no column '%.200s', which the study names; the file has: %s",
-                      t->path, (long long)t->line, name, list);
+                      "%s:%lld: no column '%.200s', which the study names; the file has: %s%s",
+                      t->path, (long long)t->line, name, list,
+                      separated ? " (columns are separated by commas)" : "");
 }
 
 static perp_status find_column(const table* t, const char* name, const char* line, const char* end,
@@ -155,7 +158,7 @@ static perp_status read_fields(table* t, const char* line, const char* end, bool
     for (const char* at = line; at != NULL; ++i) {
         const field f = next_field(&at, end);
         if (i >= t->columns) {
-            break;
+            continue; /* counted: a decimal comma makes two fields of one */
         }
         t->row[i] = NAN;
         if (used[i] && f.length > 0 && !perpi_number_parse(f.text, f.length, &t->row[i])) {
@@ -164,9 +167,9 @@ static perp_status read_fields(table* t, const char* line, const char* end, bool
     }
     if (i != t->columns) {
         return perpi_fail(t->context, PERP_ERROR_INPUT,
-                          "%s:%lld: has %s%d fields, the first line has %d", t->path,
-                          (long long)t->line, i > t->columns ? "more than " : "",
-                          i < t->columns ? i : t->columns, t->columns);
+                          "%s:%lld: has %d field%s, the first line has %d%s", t->path,
+                          (long long)t->line, i, i == 1 ? "" : "s", t->columns,
+                          i > t->columns ? " (numbers have a decimal point)" : "");
     }
     return PERP_OK;
 }
@@ -293,7 +296,9 @@ static perp_status read_lines(table* t, const char* text, size_t length)
     const char* const all = text + length;
     bool* used = NULL;
     perp_status status = PERP_OK;
-    for (const char* line = text; status == PERP_OK && line < all;) {
+    /* spreadsheets begin UTF-8 with a byte order mark */
+    const size_t mark = length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+    for (const char* line = text + mark; status == PERP_OK && line < all;) {
         const char* end = memchr(line, '\n', (size_t)(all - line));
         const char* next = end != NULL ? end + 1 : all;
         end = end != NULL ? end : all;

@@ -380,8 +380,9 @@ perp_status perpi_estimate_mpec(perpi_estimate_run* run, perpi_answer* answer)
     if (!perpi_mpec_available()) {
         return perpi_fail(
             run->context, PERP_ERROR_UNSUPPORTED,
-            "method 'mpec' needs Ipopt, which this perp was built without: install it "
-            "(Debian and Ubuntu: coinor-libipopt-dev) and build again, or use "
+            "method 'mpec' needs Ipopt, which is not installed, or was not when this perp was "
+            "built: "
+            "install it (Debian and Ubuntu: coinor-libipopt-dev) and build again, or use "
             "'shooting'");
     }
     PERPI_TRY(perpi_mpec_check(run));

@@ -43,6 +43,7 @@
 #define NOISE_CHANGE 1e-3
 /* The least noise, as a part of the largest value of a channel. */
 #define NOISE_LEAST 1e-10
+#define EXACT 1e-3 /* residuals, in parts of the noise */
 
 typedef struct shooting {
     perpi_estimate_run* run;
@@ -322,6 +323,23 @@ static double step_starts(shooting* s)
     return predicted;
 }
 
+static perp_status allocate_point(shooting* s)
+{
+    const perpi_evaluator* ev = s->ev;
+    const size_t count = (size_t)ev->count;
+    PERPI_TRY(perpi_alloc(s->context, (size_t)s->n + 1, sizeof(double), &s->kept_parameter));
+    PERPI_TRY(perpi_alloc(s->context, count * (size_t)s->m + 1, sizeof(double), &s->kept_start));
+    return perpi_alloc(s->context, count * (size_t)ev->nodes * ev->bodies + 1, sizeof *s->kept_node,
+                       &s->kept_node);
+}
+
+static void free_point(shooting* s)
+{
+    perpi_free(s->context, s->kept_parameter);
+    perpi_free(s->context, s->kept_start);
+    perpi_free(s->context, s->kept_node);
+}
+
 static void keep_point(shooting* s)
 {
     const perpi_evaluator* ev = s->ev;
@@ -373,8 +391,11 @@ static void move_point(shooting* s)
     perpi_evaluator* ev = s->ev;
     for (int32_t i = 0; i < s->n; ++i) {
         const perp_unknown* u = &s->e->parameter[i].info;
-        const double at = ev->parameter[i] + s->step[i];
-        ev->parameter[i] = at < u->low ? u->low : at > u->high ? u->high : at;
+        const double was = ev->parameter[i], by = s->step[i], at = was + by;
+        /* a step to a bound ends on it, not a rounding beside it */
+        ev->parameter[i] = at < u->low || by == u->low - was     ? u->low
+                           : at > u->high || by == u->high - was ? u->high
+                                                                 : at;
     }
     for (int32_t k = 0; k < ev->count; ++k) {
         const double* start = s->step + s->n + (size_t)k * (size_t)s->m;
@@ -383,6 +404,18 @@ static void move_point(shooting* s)
         }
         move_nodes(s, k, start);
     }
+}
+
+static double count_values(const shooting* s)
+{
+    double count = 0.0;
+    for (int32_t k = 0; k < s->ev->count; ++k) {
+        const int32_t rows = s->e->data.trajectory[s->ev->used[k]].rows;
+        for (int32_t i = 0; i < rows * s->e->width; ++i) {
+            count += !isnan(s->ev->part[k].residual[i]);
+        }
+    }
+    return count;
 }
 
 /* ---- the search ---------------------------------------------------------------------------------*/
@@ -433,6 +466,8 @@ static perp_status advance(shooting* s, bool* done)
         }
         s->damping = s->damping < 1e-6 ? 1e-4 : s->damping * 10.0;
         if (s->damping > MOST_DAMPING) {
+            /* exact data: what is left is rounding, which no step reduces */
+            a->converged = a->converged || s->cost <= EXACT * EXACT * count_values(s);
             *done = true;
             return PERP_OK;
         }
@@ -488,9 +523,8 @@ static perp_status leave_plateaus(shooting* s, bool* moved)
             }
         }
         s->ev->parameter[i] = best;
-        if (*moved) {
-            PERPI_TRY(evaluate(s, true, &s->cost, &s->merit));
-        }
+        /* residuals and derivatives are those of the last value that was tried */
+        PERPI_TRY(evaluate(s, true, &s->cost, &s->merit));
     }
     return PERP_OK;
 }
@@ -504,6 +538,59 @@ static perp_status descend(shooting* s)
         PERPI_TRY(evaluate(s, true, &s->cost, &s->merit));
     }
     return s->cancelled ? perpi_fail(s->context, PERP_ERROR_CANCELLED, "interrupted") : PERP_OK;
+}
+
+/* One parameter a little inside its bounds, and a search from there; *better: it found less. */
+static perp_status descend_inside(shooting* s, int32_t i, bool* better)
+{
+    static const double INSIDE = 0.01; /* of the distance of the bounds */
+    const perp_unknown* u = &s->e->parameter[i].info;
+    const double range = u->high - u->low, by = INSIDE * (isfinite(range) ? range : u->scale);
+    const double merit = s->merit;
+    const bool converged = s->answer->converged;
+    s->ev->parameter[i] += s->ev->parameter[i] <= u->low ? by : -by;
+    PERPI_TRY(evaluate(s, true, &s->cost, &s->merit));
+    *better = false;
+    if (isfinite(s->merit) && !is_without_influence(s, i)) {
+        s->damping = FIRST_DAMPING;
+        s->answer->converged = false;
+        PERPI_TRY(descend(s));
+        *better = s->merit < merit;
+    }
+    s->answer->converged = *better ? s->answer->converged : converged;
+    return PERP_OK;
+}
+
+/* A step that is cut off at a bound may end where the parameter has no influence, but would have inside: friction that
+ * is 0 has no derivative. The starts have followed it there, so that other values of the parameter alone are no better. */
+static perp_status leave_bounds(shooting* s)
+{
+    perp_status status = PERP_OK;
+    for (int32_t i = 0; status == PERP_OK && i < s->n; ++i) {
+        const perp_unknown* u = &s->e->parameter[i].info;
+        const double at = s->ev->parameter[i];
+        shooting kept = *s;
+        bool better = false;
+        if ((at > u->low && at < u->high) || !is_without_influence(s, i)) {
+            continue;
+        }
+        keep_point(s);
+        s->kept_parameter = s->kept_start = NULL;
+        s->kept_node = NULL;
+        status = allocate_point(s);
+        if (status == PERP_OK) {
+            status = descend_inside(s, i, &better);
+        }
+        free_point(s);
+        s->kept_parameter = kept.kept_parameter;
+        s->kept_start = kept.kept_start;
+        s->kept_node = kept.kept_node;
+        if (status == PERP_OK && !better) {
+            restore_point(s);
+            status = evaluate(s, true, &s->cost, &s->merit);
+        }
+    }
+    return status;
 }
 
 static void use_evaluator(shooting* s, perpi_evaluator* ev)
@@ -585,7 +672,7 @@ static perp_status search(shooting* s)
         s->answer->converged = false;
         PERPI_TRY(descend(s));
     }
-    return PERP_OK;
+    return leave_bounds(s);
 }
 
 /* ---- noise --------------------------------------------------------------------------------------*/
@@ -631,18 +718,6 @@ static double spread_of(const shooting* s, const perpi_channel* c, double part, 
     }
     qsort(room, count, sizeof *room, compare);
     return room[count / 2] / 0.6744897501960817;
-}
-
-static double count_values(const shooting* s)
-{
-    double count = 0.0;
-    for (int32_t k = 0; k < s->ev->count; ++k) {
-        const int32_t rows = s->e->data.trajectory[s->ev->used[k]].rows;
-        for (int32_t i = 0; i < rows * s->e->width; ++i) {
-            count += !isnan(s->ev->part[k].residual[i]);
-        }
-    }
-    return count;
 }
 
 /* New noise of the channels that have none; returns the largest relative change. */
@@ -760,7 +835,6 @@ static perp_status allocate(shooting* s)
     perp_context* context = s->context;
     const perpi_evaluator* ev = s->ev;
     const size_t n = (size_t)s->n, m = (size_t)s->m, count = (size_t)ev->count;
-    const size_t nodes = count * (size_t)ev->nodes * ev->bodies;
     PERPI_TRY(perpi_alloc(context, n * n + 1, sizeof(double), &s->A));
     PERPI_TRY(perpi_alloc(context, n + 1, sizeof(double), &s->b));
     PERPI_TRY(perpi_alloc(context, n + count * m + 1, sizeof(double), &s->step));
@@ -769,9 +843,7 @@ static perp_status allocate(shooting* s)
     PERPI_TRY(perpi_alloc(context, m * (n + 1) + 1, sizeof(double), &s->solved));
     PERPI_TRY(perpi_alloc(context, n + m + 1, sizeof(double), &s->row));
     PERPI_TRY(perpi_alloc(context, n + 1, sizeof(bool), &s->fixed));
-    PERPI_TRY(perpi_alloc(context, n + 1, sizeof(double), &s->kept_parameter));
-    PERPI_TRY(perpi_alloc(context, count * m + 1, sizeof(double), &s->kept_start));
-    return perpi_alloc(context, nodes + 1, sizeof *s->kept_node, &s->kept_node);
+    return allocate_point(s);
 }
 
 static void release(shooting* s)
@@ -784,9 +856,7 @@ static void release(shooting* s)
     perpi_free(s->context, s->solved);
     perpi_free(s->context, s->row);
     perpi_free(s->context, s->fixed);
-    perpi_free(s->context, s->kept_parameter);
-    perpi_free(s->context, s->kept_start);
-    perpi_free(s->context, s->kept_node);
+    free_point(s);
     perpi_evaluator_destroy(s->ev);
 }
 

@@ -8,6 +8,7 @@
  * that a simulation has not. The smoothed equations have one solution for given parameters and start, so
  * that only these are degrees of freedom, and a round after the first takes a few Newton steps.
  */
+#include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,12 +29,58 @@
 /* Iterations of the first round and of later ones; a round that needs more is repeated with a larger tau. */
 enum { FIRST_ITERATIONS = 120, ROUND_ITERATIONS = 30, QUICK_ITERATIONS = 8, MOST_ROUNDS = 40 };
 
+/* Ipopt's functions. The library is loaded here, and its symbols stay local: the MUMPS that it is linked with has an MPI
+ * of its own for one process, whose names would take the place of those of the real one (perp-mpi.so). */
+typedef struct ipopt {
+    void* library;
+    __typeof__(&CreateIpoptProblem) create;
+    __typeof__(&FreeIpoptProblem) free;
+    __typeof__(&AddIpoptStrOption) set_word;
+    __typeof__(&AddIpoptNumOption) set_number;
+    __typeof__(&AddIpoptIntOption) set_count;
+    __typeof__(&SetIpoptProblemScaling) set_scaling;
+    __typeof__(&SetIntermediateCallback) set_callback;
+    __typeof__(&IpoptSolve) solve;
+} ipopt;
+
+static bool load_function(const ipopt* a, const char* name, void* function)
+{
+    void* found = dlsym(a->library, name);
+    memcpy(function, &found, sizeof found); /* ISO C converts no object pointer to a function's */
+    return found != NULL;
+}
+
+/* False: it is not installed, or is another one. */
+static bool load(ipopt* a)
+{
+    *a = (ipopt){.library = dlopen(PERPI_IPOPT_LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)};
+    return a->library != NULL && load_function(a, "CreateIpoptProblem", &a->create) &&
+           load_function(a, "FreeIpoptProblem", &a->free) &&
+           load_function(a, "AddIpoptStrOption", &a->set_word) &&
+           load_function(a, "AddIpoptNumOption", &a->set_number) &&
+           load_function(a, "AddIpoptIntOption", &a->set_count) &&
+           load_function(a, "SetIpoptProblemScaling", &a->set_scaling) &&
+           load_function(a, "SetIntermediateCallback", &a->set_callback) &&
+           load_function(a, "IpoptSolve", &a->solve);
+}
+
+static void unload(const ipopt* a)
+{
+    if (a->library != NULL) {
+        (void)dlclose(a->library);
+    }
+}
+
 bool perpi_mpec_available(void)
 {
-    return true;
+    ipopt a;
+    const bool loaded = load(&a);
+    unload(&a);
+    return loaded;
 }
 
 typedef struct solving {
+    ipopt ipopt;
     perpi_mpec* m;
     const perpi_mpec_options* options;
     int64_t before; /* iterations of earlier rounds */
@@ -129,47 +176,48 @@ static Bool after_iteration(Index mode, Index iteration, Number objective, Numbe
     return !s->cancelled;
 }
 
-static bool set_word(IpoptProblem p, const char* name, const char* value)
+static bool set_word(const ipopt* a, IpoptProblem p, const char* name, const char* value)
 {
     char key[64], word[64];
     (void)snprintf(key, sizeof key, "%s", name);
     (void)snprintf(word, sizeof word, "%s", value);
-    return AddIpoptStrOption(p, key, word);
+    return a->set_word(p, key, word);
 }
 
-static bool set_number(IpoptProblem p, const char* name, double value)
+static bool set_number(const ipopt* a, IpoptProblem p, const char* name, double value)
 {
     char key[64];
     (void)snprintf(key, sizeof key, "%s", name);
-    return AddIpoptNumOption(p, key, value);
+    return a->set_number(p, key, value);
 }
 
-static bool set_count(IpoptProblem p, const char* name, int value)
+static bool set_count(const ipopt* a, IpoptProblem p, const char* name, int value)
 {
     char key[64];
     (void)snprintf(key, sizeof key, "%s", name);
-    return AddIpoptIntOption(p, key, value);
+    return a->set_count(p, key, value);
 }
 
-static bool set_options(IpoptProblem p, bool warm, int iterations)
+static bool set_options(const ipopt* a, IpoptProblem p, bool warm, int iterations)
 {
-    bool ok = set_count(p, "print_level", 0) && set_word(p, "sb", "yes") &&
-              set_word(p, "option_file_name", "") && /* not one of the working directory */
-              set_number(p, "bound_relax_factor", 0.0) &&
-              set_word(p, "nlp_scaling_method", "user-scaling") &&
-              set_count(p, "max_iter", iterations) && set_number(p, "tol", 1e-10) &&
-              set_number(p, "acceptable_tol", 1e-8) && set_number(p, "constr_viol_tol", 1e300) &&
-              set_number(p, "dual_inf_tol", 1e300) && set_number(p, "compl_inf_tol", 1e300) &&
-              set_word(p, "mu_strategy", "monotone");
+    bool ok = set_count(a, p, "print_level", 0) && set_word(a, p, "sb", "yes") &&
+              set_word(a, p, "option_file_name", "") && /* not one of the working directory */
+              set_number(a, p, "bound_relax_factor", 0.0) &&
+              set_word(a, p, "nlp_scaling_method", "user-scaling") &&
+              set_count(a, p, "max_iter", iterations) && set_number(a, p, "tol", 1e-10) &&
+              set_number(a, p, "acceptable_tol", 1e-8) &&
+              set_number(a, p, "constr_viol_tol", 1e300) &&
+              set_number(a, p, "dual_inf_tol", 1e300) && set_number(a, p, "compl_inf_tol", 1e300) &&
+              set_word(a, p, "mu_strategy", "monotone");
     if (ok && warm) {
-        ok = set_word(p, "warm_start_init_point", "yes") && set_number(p, "mu_init", 1e-9) &&
-             set_number(p, "warm_start_bound_push", 1e-9) &&
-             set_number(p, "warm_start_bound_frac", 1e-9) &&
-             set_number(p, "warm_start_slack_bound_push", 1e-9) &&
-             set_number(p, "warm_start_slack_bound_frac", 1e-9) &&
-             set_number(p, "warm_start_mult_bound_push", 1e-9);
+        ok = set_word(a, p, "warm_start_init_point", "yes") && set_number(a, p, "mu_init", 1e-9) &&
+             set_number(a, p, "warm_start_bound_push", 1e-9) &&
+             set_number(a, p, "warm_start_bound_frac", 1e-9) &&
+             set_number(a, p, "warm_start_slack_bound_push", 1e-9) &&
+             set_number(a, p, "warm_start_slack_bound_frac", 1e-9) &&
+             set_number(a, p, "warm_start_mult_bound_push", 1e-9);
     } else if (ok) {
-        ok = set_number(p, "mu_init", 1e-4);
+        ok = set_number(a, p, "mu_init", 1e-4);
     }
     return ok;
 }
@@ -216,22 +264,22 @@ static enum ApplicationReturnStatus solve_round(solving* s, multipliers* x, bool
     m->has_value = m->has_jacobian = false;
     s->before = s->iterations;
     const int64_t left = s->options->iterations - s->iterations;
-    IpoptProblem p = CreateIpoptProblem(
+    IpoptProblem p = s->ipopt.create(
         m->n, m->low, m->high, m->m, zero, zero, (Index)m->jacobian_count, (Index)m->hessian_count,
         0, eval_objective, eval_equations, eval_gradient, eval_jacobian, eval_hessian);
     if (p == NULL) {
         return Insufficient_Memory;
     }
     enum ApplicationReturnStatus outcome = Invalid_Option;
-    if (set_options(p, warm,
+    if (set_options(&s->ipopt, p, warm,
                     left > most ? most
                     : left > 0  ? (int)left
                                 : 0) &&
-        SetIntermediateCallback(p, after_iteration) &&
-        SetIpoptProblemScaling(p, objective_unit(m), x->x_scale, x->g_scale)) {
-        outcome = IpoptSolve(p, m->z, NULL, NULL, x->g, x->low, x->high, s);
+        s->ipopt.set_callback(p, after_iteration) &&
+        s->ipopt.set_scaling(p, objective_unit(m), x->x_scale, x->g_scale)) {
+        outcome = s->ipopt.solve(p, m->z, NULL, NULL, x->g, x->low, x->high, s);
     }
-    FreeIpoptProblem(p);
+    s->ipopt.free(p);
     return outcome;
 }
 
@@ -401,6 +449,12 @@ perp_status perpi_mpec_solve(perpi_mpec* m, const perpi_mpec_options* options,
     double* kept = NULL;
     solving s = {.m = m, .options = options};
     *report = (perpi_mpec_report){.rounds = 0};
+    if (!load(&s.ipopt)) {
+        unload(&s.ipopt);
+        return perpi_fail(m->context, PERP_ERROR_UNSUPPORTED,
+                          "the method 'mpec' needs Ipopt, and " PERPI_IPOPT_LIBRARY
+                          " cannot be loaded (Debian: coinor-libipopt-dev)");
+    }
     perp_status status = allocate_multipliers(m, &x);
     if (status == PERP_OK) {
         status =
@@ -424,5 +478,6 @@ perp_status perpi_mpec_solve(perpi_mpec* m, const perpi_mpec_options* options,
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(m->context, owned[i]);
     }
+    unload(&s.ipopt);
     return status;
 }

@@ -281,6 +281,8 @@ def the_fitted_study_predicts_other_data():
         near(each[x["trajectory"]]["position"], x["position"], 1e-12)
     rows = open("p.csv", encoding="utf-8").read().split("\n")
     assert rows[0] == "k,t,x,v" and len(rows) == 6 * 41 + 2
+    write("short.csv", "k,t,x,v\n1,0,0,1\n")  # nothing is predicted, so there is no error of 0
+    assert "one row" in perp("estimate", "f.json", "--predict", "short.csv", "--json", status=2).err
     os.mkdir("elsewhere")  # the file stands alone
     os.rename("f.json", "elsewhere/f.json")
     moved = json.loads(perp("estimate", "elsewhere/f.json", "--predict", "data.csv", "--json").out)
@@ -378,6 +380,95 @@ def bad_data_exits_with_the_reason():
     scene = copy.deepcopy(SLIDE)
     scene["bodies"][1]["position"] = [0, -1]  # inside the floor
     assert "overlap" in estimate(study(), scene=scene, status=2)["message"]
+
+
+@test
+def a_search_does_not_end_at_a_bound_without_friction():
+    """Starts are unknown too: a first step that is cut off at mu = 0, where friction has no derivative, makes them those of
+    motion without friction."""
+    initial = {"b": {"position": [None, 0], "velocity": [None, 0], "rotation": 0, "angular_velocity": 0}}
+    for speeds, starts in (((2.0,), (0, 0.45, 1)), ((1.5, 2.0, 3.0), (0.1, 0.5, 2))):
+        csv("data.csv", ["k", "t", "x", "v"], [[k, *r] for k, v in enumerate(speeds, 1) for r in noisy(
+            slide(mu=0.24, v=v, rows=81)[::2], 0.002, k)])
+        for start in starts:
+            found = estimate(study(trajectory="k", start={"from": "data", "rows": 5}, noise=0.002, unknown={
+                "mu": {"start": start, "bounds": [0, 2]}, "initial": initial}))
+            mu = found["estimates"]["mu"]
+            assert mu["identifiable"] and mu["standard_deviation"] < 0.005, (start, found["estimates"])
+            near(mu["value"], 0.24, 4 * mu["standard_deviation"])
+
+
+@test
+def bounds_that_exclude_the_truth_are_said_to_hold():
+    csv("data.csv", ["t", "x", "v"], noisy(slide(mu=0, rows=81), 0.001, 1))
+    for low in (0.001, 0.0017, 0.003, 0.007, 0.011, 0.1):
+        found = estimate(study(unknown={"mu": {"start": 0.5, "bounds": [low, 2]}}))
+        mu = found["estimates"]["mu"]
+        assert mu["at_bound"] and mu["value"] == low and "times the noise" in found["message"], found
+
+
+@test
+def values_that_were_tried_leave_nothing_behind():
+    """Without friction mu has no derivative and other values are tried: noise and residuals are those of the answer."""
+    csv("data.csv", ["t", "x", "v"], noisy(slide(mu=0), 0.001, 3))
+    found = estimate(study(noise=None))
+    near(found["estimates"]["mu"]["value"], 0, 0.001)
+    assert 0.0007 < found["noise"]["x"]["value"] < 0.0013, found["noise"]
+    assert found["message"] == "", found["message"]
+
+
+def table(head, rows, separator=","):
+    return "\n".join([head] + [separator.join(map(repr, r)) for r in rows]) + "\n"
+
+
+@test
+def files_of_spreadsheets():
+    rows = [r[:2] for r in noisy(slide(), 0.001, 1)]
+    write("data.csv", table("t,x", rows))
+    plain = estimate(study())["estimates"]
+    write("data.csv", "\ufeff" + table('"t","x"', rows).replace("\n", "\r\n"))  # a byte order mark, quotes, CR LF
+    assert estimate(study())["estimates"] == plain
+    for text, word in ((table("t;x", rows, ";"), "separated by commas"), (table("t\tx", rows, "\t"), "separated by commas"),
+                       ("t,x\n0,0,0,1\n0,1,0,2\n0,2,0,3\n", "data.csv:2: has 4 fields"),  # decimal commas
+                       ("t,x\n0,0\n0.1,0.2,\n0.2,0.4\n", "data.csv:3: has 3 fields"),
+                       ("t,x\n0,0\n0.1\n0.2,0.4\n", "data.csv:3: has 1 field,"),
+                       ("t,x\n0,0\n", "data.csv:2: trajectory 1 has one row"),
+                       (table("t,x", [[1e12 * a, b] for a, b in rows]), "unit of the times")):
+        write("data.csv", text)
+        message = estimate(study(), status=2)["message"]
+        assert word in message, (word, message)
+
+
+@test
+def exact_data_are_fitted_exactly():
+    """Residuals are rounding, which no step reduces; the noise is estimated, or given far too small or large."""
+    initial = {"b": {"position": [None, 0], "velocity": [None, 0], "rotation": 0, "angular_velocity": 0}}
+    write("truth.json", {**SLIDE, "parameters": {**SLIDE["parameters"], "mu": 0.3}})
+    perp("run", "truth.json", "--out", "truth.h5", "--quiet")
+    with h5py.File("truth.h5") as f:
+        rows = [[float(t), float(q.reshape(-1)[3])] for t, q in zip(f["time"], f["state"]["q"])]
+    csv("data.csv", ["t", "x"], rows)
+    for noise in (None, 1e-12, 1e-9, 1e-3):
+        for unknown in ({}, {"initial": initial}):
+            found = estimate(study(noise=noise, unknown={**STUDY["unknown"], **unknown}))
+            assert found["status"] == "converged", (noise, found)
+            near(found["estimates"]["mu"]["value"], 0.3, 1e-9)
+
+
+@test
+def a_scene_that_cannot_follow_has_no_answer():
+    """The box slides forward, the data go back or stay where they were: no friction explains that, whatever the method."""
+    rows = noisy(slide(), 0.001, 1)
+    filtered = {"method": "particle-filter", "particles": 50}
+    csv("data.csv", ["t", "x", "v"], [[r[0], -r[1], r[2]] for r in rows])
+    for change in ({}, {"noise": None}, filtered, {**filtered, "noise": None}):
+        assert "cannot follow" in estimate(study(**change), status=3)["message"], change
+    csv("data.csv", ["t", "x", "v"], [[r[0], 0.7, r[2]] for r in rows])
+    assert "cannot follow" in estimate(study(noise=None), status=3)["message"]
+    csv("data.csv", ["t", "x", "v"], [[r[0], 0.0, r[2]] for r in rows])
+    assert "cannot follow" in estimate(study(), status=3)["message"]
+    assert "all values are 0" in estimate(study(noise=None), status=2)["message"]
+    assert not os.path.exists("study.fitted.json")
 
 
 @test

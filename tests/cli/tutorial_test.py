@@ -60,11 +60,11 @@ def the_block_of_the_readme_runs_as_it_is_pasted():
 
 
 @test
-def the_page_has_ten_steps_each_with_a_picture_and_uses_every_scene():
+def the_page_has_eleven_steps_each_with_a_picture_and_uses_every_scene():
     with open(PAGE, encoding="utf-8") as file:
         text = file.read()
     steps = re.split(r"^## (?=\d)", text, flags=re.M)[1:]
-    assert [s.split(".")[0] for s in steps] == [str(i) for i in range(1, 11)]
+    assert [s.split(".")[0] for s in steps] == [str(i) for i in range(1, 12)]
     for step in steps:
         assert re.search(r"^<!-- picture: scenes/tutorial/\S+\.json", step, re.M), step[:60]
         assert "```console" in step
