@@ -594,7 +594,7 @@ def the_study_schema_accepts_good_studies_and_refuses_bad_ones():
     validator = jsonschema.Draft202012Validator(schema)
     validator.validate(STUDY)
     folder = os.path.join(SOURCE, "scenes", "studies")
-    for file in os.listdir(folder):
+    for file in (name for name in os.listdir(folder) if name.endswith(".json")):
         with open(os.path.join(folder, file), encoding="utf-8") as f:
             validator.validate(json.loads("\n".join(line for line in f if not line.startswith("//"))))
     validator.validate({**STUDY, "keep": "all", "limit": {"seconds": 10, "steps": 100},
