@@ -35,6 +35,7 @@
 #define GOAL_REST                                                                                  \
     0.4 /* of the goal: residual of a stationary answer; less would be rounding of poses */
 #define REFINE 1e-2      /* on the goal, where the answer is not stationary */
+#define LEFT 1e-3        /* on the goal: velocities that a correction leaves */
 #define NEAR 1e-2        /* residual up to which a correction is tried */
 #define NEAR_SLIP 0.3    /* the same where contacts slip */
 #define LEAST_GOAL 1e-13 /* of a tolerance below 1e-9: rounding, which a correction cannot reach, */
@@ -422,7 +423,7 @@ static perp_status correct(warm* w, double goal, perpi_made* made)
     }
     for (int32_t i = 0; i < CORRECTIONS; ++i) {
         find_violation(w);
-        if (i > 0 && largest_violation(w) <= REFINE * goal) {
+        if (i > 0 && largest_violation(w) <= LEFT * goal) {
             break;
         }
         solve_matrix(w, w->f);

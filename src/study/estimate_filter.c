@@ -215,8 +215,10 @@ static perp_status measure_mean(perpi_filter_run* f)
     for (int32_t i = 0; i < f->count; ++i) {
         const int32_t t = f->trajectory[i];
         const double* start = f->mean + f->parameters + i * e->start_count;
-        memcpy(a->start + (size_t)t * (size_t)e->start_count, start,
-               (size_t)e->start_count * sizeof *start);
+        if (e->start_count > 0) {
+            memcpy(a->start + (size_t)t * (size_t)e->start_count, start,
+                   (size_t)e->start_count * sizeof *start);
+        }
         perpi_prediction_info info = {0};
         const perp_status status = perpi_predictor_run(f->run->predictor, t, f->mean, start, NULL,
                                                        f->residual, NULL, &info);

@@ -202,7 +202,9 @@ static perp_status copy_contacts(const perpi_measured* m, perpi_contact_list* li
     const perp_status status = perpi_grow(list->context, &list->item, &list->capacity,
                                           m->contacts.count, sizeof *list->item);
     if (status == PERP_OK) {
-        memcpy(list->item, m->contacts.item, m->contacts.count * sizeof *list->item);
+        if (m->contacts.count > 0) {
+            memcpy(list->item, m->contacts.item, m->contacts.count * sizeof *list->item);
+        }
         list->count = m->contacts.count;
     }
     return status;
