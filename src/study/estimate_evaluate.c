@@ -227,8 +227,10 @@ static size_t fill(void* user, int64_t task, void* request)
     *head = (request_head){
         .trajectory = ev->used[task], .derivatives = ev->derivatives, .weight = ev->weight};
     memcpy(number, ev->parameter, (size_t)ev->n * sizeof *number);
-    memcpy(number + ev->n, ev->start + (size_t)task * (size_t)ev->own,
-           (size_t)ev->own * sizeof *number);
+    if (ev->own > 0) {
+        memcpy(number + ev->n, ev->start + (size_t)task * (size_t)ev->own,
+               (size_t)ev->own * sizeof *number);
+    }
     memcpy(number + ev->N, ev->noise, (size_t)ev->e->channel_count * sizeof *number);
     perp_body_state* node = (perp_body_state*)(number + ev->N + ev->e->channel_count);
     const size_t nodes = (size_t)ev->nodes * ev->bodies;
