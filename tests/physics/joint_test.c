@@ -935,5 +935,5 @@ TEST(joint_correction_does_not_open_ropes_further)
         scene_sim_close(&s);
     }
     TEST_PRINT("ropes of 0.25 m and a speck of 1e-5 of the mass: longer by %.2f m at most", worst);
-    CHECK_AT_MOST(worst, 2.0); /* 9.8 where every move is taken */
+    CHECK_AT_MOST(worst, 4.0); /* 9.8 where every move is taken; 1.2 to 2.8 else, by rounding */
 }
