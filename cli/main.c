@@ -17,9 +17,6 @@ const cli_verb* const cli_verbs[] = {
     &cli_verb_list,     &cli_verb_help,     NULL,
 };
 
-/* Verbs that are not implemented yet. */
-static const char* const planned[] = {NULL};
-
 const cli_verb* cli_verb_find(const char* name)
 {
     for (int i = 0; cli_verbs[i] != NULL; ++i) {
@@ -34,11 +31,6 @@ int cli_verb_unknown(const char* name, bool json)
 {
     const char* list[64];
     int count = 0;
-    for (int i = 0; planned[i] != NULL; ++i) {
-        if (strcmp(planned[i], name) == 0) {
-            return cli_fail(json, CLI_BAD_INPUT, "perp %s does not exist yet", name);
-        }
-    }
     for (int i = 0; cli_verbs[i] != NULL; ++i) {
         list[count++] = cli_verbs[i]->name;
     }

@@ -208,24 +208,10 @@ static perp_status read_texts(perpi_reader* r, perp_study* s)
 
 static perp_status read_stop(perpi_reader* r, perp_study* s)
 {
-    static const char* const keys[] = {"evaluations", "tolerance", NULL};
     perpi_design* d = s->design;
-    const json_t* stop = json_object_get(s->root, "stop");
     d->evaluations = DEFAULT_EVALUATIONS;
     d->tolerance = DEFAULT_TOLERANCE;
-    if (stop == NULL) {
-        return PERP_OK;
-    }
-    const size_t mark = perpi_reader_enter(r, "stop");
-    PERPI_TRY(perpi_read_object(r, stop, keys));
-    PERPI_TRY(perpi_study_whole(r, stop, "evaluations", 1, 10000000, &d->evaluations));
-    PERPI_TRY(perpi_read_number(r, stop, "tolerance", &d->tolerance));
-    if (!(d->tolerance > 0.0 && d->tolerance < 1.0)) {
-        return perpi_reader_fail_key(r, "tolerance", PERP_ERROR_INPUT,
-                                     "must be > 0 and < 1, got %.12g", d->tolerance);
-    }
-    perpi_reader_leave(r, mark);
-    return PERP_OK;
+    return perpi_study_stop(r, s, "evaluations", 10000000, &d->evaluations, &d->tolerance);
 }
 
 static perp_status read_choices(perpi_reader* r, perp_study* s)

@@ -213,24 +213,10 @@ static perp_status read_loss(perpi_reader* r, perp_study* s)
 
 static perp_status read_stop(perpi_reader* r, perp_study* s)
 {
-    static const char* const keys[] = {"iterations", "tolerance", NULL};
     perpi_estimate* e = s->estimate;
-    const json_t* stop = json_object_get(s->root, "stop");
     e->iterations = DEFAULT_ITERATIONS;
     e->tolerance = DEFAULT_TOLERANCE;
-    if (stop == NULL) {
-        return PERP_OK;
-    }
-    const size_t mark = perpi_reader_enter(r, "stop");
-    PERPI_TRY(perpi_read_object(r, stop, keys));
-    PERPI_TRY(perpi_study_whole(r, stop, "iterations", 1, 1000000, &e->iterations));
-    PERPI_TRY(perpi_read_number(r, stop, "tolerance", &e->tolerance));
-    if (!(e->tolerance > 0.0 && e->tolerance < 1.0)) {
-        return perpi_reader_fail_key(r, "tolerance", PERP_ERROR_INPUT,
-                                     "must be > 0 and < 1, got %.12g", e->tolerance);
-    }
-    perpi_reader_leave(r, mark);
-    return PERP_OK;
+    return perpi_study_stop(r, s, "iterations", 1000000, &e->iterations, &e->tolerance);
 }
 
 static perp_status read_start(perpi_reader* r, perp_study* s)

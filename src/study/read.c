@@ -188,6 +188,26 @@ static const char* place_of(const char* name)
     return strncmp(name, prefix, sizeof prefix - 1) == 0 ? name + sizeof prefix - 1 : name;
 }
 
+perp_status perpi_study_stop(perpi_reader* r, const perp_study* s, const char* key, int64_t most,
+                             int64_t* count, double* tolerance)
+{
+    const char* const keys[] = {key, "tolerance", NULL};
+    const json_t* stop = json_object_get(s->root, "stop");
+    if (stop == NULL) {
+        return PERP_OK;
+    }
+    const size_t mark = perpi_reader_enter(r, "stop");
+    PERPI_TRY(perpi_read_object(r, stop, keys));
+    PERPI_TRY(perpi_study_whole(r, stop, key, 1, most, count));
+    PERPI_TRY(perpi_read_number(r, stop, "tolerance", tolerance));
+    if (!(*tolerance > 0.0 && *tolerance < 1.0)) {
+        return perpi_reader_fail_key(r, "tolerance", PERP_ERROR_INPUT,
+                                     "must be > 0 and < 1, got %.12g", *tolerance);
+    }
+    perpi_reader_leave(r, mark);
+    return PERP_OK;
+}
+
 perp_status perpi_study_add_name(perpi_reader* r, perp_study* s, const char* name,
                                  perpi_vary** added)
 {
