@@ -46,8 +46,13 @@ perp_status perpi_gradient_check_sim(perp_sim* sim)
     if (sim->adaptive && model->joint_count > 0) {
         return refuse(sim, "adaptive steps with joints have no derivative");
     }
-    if (sim->correction.project != NULL) {
-        return refuse(sim, "joint_correction has no derivative; set it to false");
+    for (size_t i = 0; sim->correction.project != NULL && i < model->joint_count; ++i) {
+        if (model->joint[i].type == PERP_JOINT_GEAR) {
+            return perpi_fail(sim->context, PERP_ERROR_UNSUPPORTED,
+                              "gradient: gear '%s': gears have no derivative with "
+                              "joint_correction; set it to false",
+                              model->joint[i].name);
+        }
     }
     if (sim->work.settings.joint_middle) {
         return refuse(sim, "joint_directions 'middle' has no derivative; use 'start'");
@@ -61,11 +66,6 @@ perp_status perpi_gradient_check_sim(perp_sim* sim)
     for (size_t i = 0; i < sim->model->controller_count; ++i) {
         if (sim->model->controller[i].gravity) {
             return refuse(sim, "feed-forward of gravity has no derivative");
-        }
-    }
-    for (size_t i = 0; i < sim->model->joint_count; ++i) {
-        if (sim->model->joint[i].type == PERP_JOINT_GEAR || sim->model->joint[i].armature > 0.0) {
-            return refuse(sim, "gears and armature of joints have no derivative");
         }
     }
     for (size_t i = 0; i < model->body_count; ++i) {
@@ -584,6 +584,7 @@ static const perpi_taken_step* step_without(perpi_gradient_work* g, size_t from,
                                          .q_end = perpi_tape_q(w, i),
                                          .v_end = perpi_tape_v(w, i),
                                          .carries = g->sim->v_solved != NULL,
+                                         .corrected = g->sim->correction.project != NULL,
                                          .offset = offset_of(g, perpi_tape_s(t, from))};
     return &g->step_without;
 }
@@ -593,7 +594,7 @@ static void make_impact(perpi_gradient_work* g, size_t from, size_t frame, perpi
 {
     const int32_t at = g->sim->work.offset_at;
     step->impact = true;
-    step->carries = false;
+    step->carries = step->corrected = false;
     step->offset_end = perpi_tape_s(&g->tape, frame) + at;
     step->h_meeting = perpi_sim_tick_length(g->sim, g->tape.frame[frame].tick);
     step->h_nominal = g->sim->work.nominal_h;
@@ -627,6 +628,7 @@ perpi_taken_step perpi_gradient_step(perpi_gradient_work* g, size_t from, size_t
                              .q_end = perpi_tape_q(t, frame),
                              .v_end = perpi_tape_v(t, frame),
                              .carries = g->sim->v_solved != NULL,
+                             .corrected = g->sim->correction.project != NULL,
                              .q_before = before,
                              .contact_before = before != NULL ? perpi_tape_contact(t, from) : NULL,
                              .contact_before_count =

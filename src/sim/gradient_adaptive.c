@@ -386,7 +386,7 @@ static perp_status impact_back(adaptive_back* x, int64_t k)
     const size_t frame = x->frame[k], from = x->frame[k - 1];
     perpi_taken_step step = perpi_gradient_step(g, from, frame);
     step.impact = true;
-    step.carries = false;
+    step.carries = step.corrected = false;
     step.q_before = NULL;
     step.contact_before = NULL;
     step.contact_before_count = 0;

@@ -268,6 +268,11 @@ const double* perpi_sim_offset(const perp_sim* sim)
     return sim->work.offset_at >= 0 ? sim->state.memory + sim->work.offset_at : NULL;
 }
 
+bool perpi_sim_corrects(const perp_sim* sim)
+{
+    return sim->correction.project != NULL;
+}
+
 bool perpi_sim_bounces(const perp_sim* sim)
 {
     return sim->impact.f != NULL;

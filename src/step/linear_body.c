@@ -159,7 +159,8 @@ static void differentiate_carry(const perpi_linear_step* l, const perpi_body* bo
     const perp_model* model = l->step.in.model;
     const perpi_pose end = perpi_state_pose(model, l->step.q_end, b->body);
     const mat3 inverse = m3_mm(end.R, m3_mm(m3_inverse(body->inertia), m3_transpose(end.R)));
-    const vec3 w_state = perpi_state_rate(model, l->step.v_end, b->body);
+    const vec3 w_state =
+        perpi_state_rate(model, l->step.corrected ? l->carried : l->step.v_end, b->body);
     const vec3 L = v3_sub(m3_mul(b->I, w_next), l->f->gyroscopic[b->body]);
     b->carry = inverse;
     b->carry_turn = m3_madd(m3_mm(inverse, m3_cross(L)), -1.0, m3_cross(w_state));

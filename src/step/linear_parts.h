@@ -4,6 +4,8 @@
  * linear_system.c the matrix in the space of the bodies, and its solution
  * linear_state.c  what the state at the start changes, and the state after the step
  * linear_vary.c   what parameters change
+ * linear_terms.c  terms of rows that act on more than a pair of bodies
+ * linear_correct.c joints that are closed at the end of a step, and the projection of the velocities
  * linear_impact.c impacts of fixed steps, and the offset of the poses that they leave
  * linear_direction.c one-sided derivatives
  * linear_point.c  a step's equations at a point that does not solve it
@@ -74,6 +76,9 @@ struct perpi_linear_step {
     int32_t* d_of;                  /* per constraint: its place in d; -1: none */
     size_t d_capacity, d_of_capacity;
     int32_t d_count;
+    perpi_row_term* term; /* what their constraints have beyond them */
+    size_t term_capacity;
+    int32_t term_count;
     perpi_constraint_derivative* force; /* of efforts of joints and explicit springs */
     double* force_rate;                 /* 144 each: by velocities */
     bool* force_spring;
@@ -99,6 +104,15 @@ struct perpi_linear_step {
     double*
         gain; /* d changes of velocity in these two, or derivatives by them; room for two states */
     size_t gain_capacity;
+    /* joint_correction: R of the rows, what displacements at the end change of those that hold there (12 a row, over h),
+     * three states and the velocities of the problem; the projection after the step, what holds in it, and its velocities */
+    double *R, *closed_by, *middle, *carried;
+    size_t R_capacity, closed_capacity, middle_capacity, carried_capacity;
+    perpi_linear_step* project;
+    perpi_joint_input* held;
+    int32_t* held_contact; /* their indices in the step */
+    size_t held_capacity, held_contact_capacity;
+    int32_t held_count;
     /* pattern of K */
     int32_t *start, *column, *fill;
     size_t start_capacity, column_capacity, fill_capacity;
@@ -143,8 +157,32 @@ PERP_NODISCARD perp_status perpi_linear_finish(perpi_linear_step* l, const doubl
 PERP_NODISCARD perp_status perpi_linear_weaken(perpi_linear_step* l, const perpi_law_input* in);
 void perpi_linear_weak_free(perpi_linear_step* l);
 
-/* linear_step.c: of the parameter vector without the part of l->without. */
+/* linear_step.c: of the parameter vector without the part of l->without, and of the step itself. */
 int32_t perpi_linear_own_size(const perpi_linear_step* l);
+int32_t perpi_linear_plain_size(const perpi_linear_step* l);
+
+/* linear_correct.c: whether the rows of a constraint hold at the end of the step. */
+bool perpi_linear_closes(const perpi_linear_step* l, int32_t constraint);
+/* The velocities after the step, before they are projected, into l->carried. */
+PERP_NODISCARD perp_status perpi_linear_carry(perpi_linear_step* l);
+/* These rows: their speeds, R, derivatives; then the part of displacements at the start in r_u, its transpose, and that of
+ * a variation, whose end is l->q_next. */
+PERP_NODISCARD perp_status perpi_linear_close_rows(perpi_linear_step* l);
+void perpi_linear_close(const perpi_linear_step* l, const double* dx, double* r_u);
+void perpi_linear_close_adjoint(const perpi_linear_step* l, const double* m_u, double* y);
+void perpi_linear_close_vary(const perpi_linear_step* l, const perpi_step_input* in, double weight,
+                             double* r_u);
+/* The projection after the step: dx is that after the step, and becomes that of the state. */
+PERP_NODISCARD perp_status perpi_linear_make_projection(perpi_linear_step* l);
+PERP_NODISCARD perp_status perpi_linear_project(perpi_linear_step* l, const double* parameter,
+                                                double* dx);
+PERP_NODISCARD perp_status perpi_linear_project_adjoint(perpi_linear_step* l, const double* y_next,
+                                                        double* y, double* multiplier);
+int32_t perpi_linear_projected_size(const perpi_linear_step* l); /* of its parameters */
+PERP_NODISCARD perp_status perpi_linear_project_vary(perpi_linear_step* l, const perp_model* model,
+                                                     double weight, double* out);
+/* linear_vary.c: out += weight (k - M v' + J' p, J v' + b + c p, mu and bounds) of the formulation l->varied. */
+void perpi_linear_add_varied(const perpi_linear_step* l, double weight, double* out);
 
 /* linear_impact.c: the meetings of an impact; flags what does not follow its rules. */
 PERP_NODISCARD perp_status perpi_linear_meetings(perpi_linear_step* l);
@@ -196,6 +234,16 @@ double perpi_linear_largest(const double* x, int32_t n);
 /* x <- M^-1 x of one block. */
 void perpi_linear_divide(const perpi_linear_step* l, int32_t block, double* x);
 enum { PERPI_LINEAR_REFINEMENTS = 8 };
+
+/* linear_terms.c: removes them; appends those of the constraints that count; then their part of r_v and r_u, and the
+ * transpose. */
+void perpi_linear_no_terms(perpi_linear_step* l);
+PERP_NODISCARD perp_status perpi_linear_make_terms(perpi_linear_step* l);
+void perpi_linear_terms(const perpi_linear_step* l, const double* dx, double* r_v, double* r_u);
+void perpi_linear_terms_adjoint(const perpi_linear_step* l, const double* m_v, const double* m_u,
+                                double* y);
+/* Where the impulse k of a pair stands among the velocities of the problem; -1: nowhere. */
+int32_t perpi_linear_dof(const perpi_linear_step* l, const int32_t body[2], int32_t k);
 
 /* linear_state.c: r_v and r_u of a displacement of the state, and the transpose: y += by the multipliers. */
 void perpi_linear_residual(const perpi_linear_step* l, const double* dx, double* r_v, double* r_u);
