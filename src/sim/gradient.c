@@ -18,6 +18,7 @@
 #include "sim/measure.h"
 #include "sim/measure_timed.h"
 #include "sim/tape.h"
+#include "step/gear_rows.h"
 #include "step/linear_step.h"
 
 int32_t perpi_gradient_start_size(const perp_model* model)
@@ -47,9 +48,9 @@ perp_status perpi_gradient_check_sim(perp_sim* sim)
         return refuse(sim, "adaptive steps with joints have no derivative");
     }
     for (size_t i = 0; sim->correction.project != NULL && i < model->joint_count; ++i) {
-        if (model->joint[i].type == PERP_JOINT_GEAR) {
+        if (model->joint[i].type == PERP_JOINT_GEAR && !perpi_gear_soft(&model->joint[i])) {
             return perpi_fail(sim->context, PERP_ERROR_UNSUPPORTED,
-                              "gradient: gear '%s': gears have no derivative with "
+                              "gradient: gear '%s': rigid gears have no derivative with "
                               "joint_correction; set it to false",
                               model->joint[i].name);
         }

@@ -282,8 +282,7 @@ static void choose_held(perpi_linear_step* l)
     }
 }
 
-/* Rows that hold: equality, and others without speed. Their impulses are found by solving; a held row without an impulse is
- * at the border of its state. */
+/* Rows that hold: equality, and others without speed. */
 static perp_status choose_projected(perpi_linear_step* l)
 {
     perpi_linear_step* x = l->project;
@@ -310,7 +309,8 @@ static perp_status choose_projected(perpi_linear_step* l)
     return perpi_linear_factor(x);
 }
 
-/* The impulses of the projection into x->p; what it leads to is compared with the state. */
+/* The impulses of the projection into x->p; what it leads to is compared with the state. A contact that holds without an
+ * impulse, as one at rest does, is at the border of two cases. */
 static void find_projected(perpi_linear_step* l)
 {
     perpi_linear_step* x = l->project;
@@ -335,9 +335,7 @@ static void find_projected(perpi_linear_step* l)
         const double push = x->w[row->row] * x->p[row->row];
         const double least = l->options.threshold * (x->size[row->row] + STILL * size);
         if (row->kind != PERP_CONSTRAINT_EQUALITY && x->law[i].acts && !(push > least)) {
-            l->report.flags |= PERPI_LINEAR_WEAK;
-            l->report.weak += 1;
-            l->report.margin = 0.0;
+            l->report.flags |= PERPI_LINEAR_CHOICE;
         }
     }
 }

@@ -7,6 +7,7 @@
  * linear_terms.c  terms of rows that act on more than a pair of bodies
  * linear_correct.c joints that are closed at the end of a step, and the projection of the velocities
  * linear_impact.c impacts of fixed steps, and the offset of the poses that they leave
+ * linear_displaced.c steps that start displaced by such an offset
  * linear_direction.c one-sided derivatives
  * linear_point.c  a step's equations at a point that does not solve it
  */
@@ -52,11 +53,19 @@ typedef struct perpi_meeting {
     double time[PERPI_MEETING_PARTS][PERPI_PAIR_DOFS];  /* d own */
     double drift[PERPI_MEETING_PARTS][PERPI_PAIR_DOFS]; /* d drift[0] */
 } perpi_meeting;
-/* The offset of a body changes by -time (v+ - v-). */
+/* The offset of a body changes by -time (v+ - v-); of two bodies that act only on each other the linear part of that along
+ * their relative velocity. */
 typedef struct perpi_body_time {
     double time;
     int32_t contact; /* whose time it is; -1: none */
+    int32_t partner; /* the other of two such bodies; -1: none */
 } perpi_body_time;
+/* A body that the offset displaces before the step: its rotation there by its own and the offset's, and its angular
+ * velocity by both rotations and its own. */
+typedef struct perpi_displaced_body {
+    int32_t body;
+    mat3 turn, turn_offset, rate_turned, rate_turn, rate;
+} perpi_displaced_body;
 
 struct perpi_linear_step {
     perp_context* context;
@@ -104,6 +113,12 @@ struct perpi_linear_step {
     double*
         gain; /* d changes of velocity in these two, or derivatives by them; room for two states */
     size_t gain_capacity;
+    /* a displaced start: poses, velocities, the rest of the offset, and room for a state */
+    perpi_displaced_body* displaced;
+    size_t displaced_capacity;
+    int32_t displaced_count;
+    double* displaced_room;
+    size_t displaced_room_capacity;
     /* joint_correction: R of the rows, what displacements at the end change of those that hold there (12 a row, over h),
      * three states and the velocities of the problem; the projection after the step, what holds in it, and its velocities */
     double *R, *closed_by, *middle, *carried;
@@ -218,6 +233,19 @@ int32_t perpi_linear_place(const perpi_linear_step* l, const int32_t body[2], in
 
 /* linear_body.c */
 PERP_NODISCARD perp_status perpi_linear_bodies(perpi_linear_step* l);
+mat3 perpi_m3_cross(vec3 a); /* a x */
+mat3 perpi_m3_madd(mat3 A, double s, mat3 B);
+/* J in exp(x + d) = exp(J d) exp(x), to first order in d. */
+mat3 perpi_exp_derivative(vec3 x);
+/* d (I a) by a rotation, a fixed: dphi x (I a) - I (dphi x a). */
+mat3 perpi_inertia_turn(mat3 I, vec3 a);
+
+/* linear_displaced.c: if the offset displaces bodies before the step, its start becomes the displaced one; then its
+ * displacements, and derivatives by those of the state. Flags contacts of such bodies that act. */
+PERP_NODISCARD perp_status perpi_linear_displace_start(perpi_linear_step* l);
+const double* perpi_linear_displaced(const perpi_linear_step* l, const double* dx);
+void perpi_linear_displaced_adjoint(const perpi_linear_step* l, double* y);
+void perpi_linear_displaced_flag(perpi_linear_step* l);
 
 /* linear_system.c: fills K, or its transpose, and factors it. */
 PERP_NODISCARD perp_status perpi_linear_factor(perpi_linear_step* l);

@@ -79,6 +79,8 @@ void perpi_linear_step_destroy(perpi_linear_step* l)
                            l->gain,
                            l->v_free,
                            l->loose,
+                           l->displaced,
+                           l->displaced_room,
                            l->R,
                            l->closed_by,
                            l->middle,
@@ -560,8 +562,11 @@ perp_status perpi_linear_step_make(perpi_linear_step* l, const perpi_taken_step*
     l->columns = perpi_pair_columns(step->in.model);
     l->frozen_done = false;
     l->met = l->knows_gain = false;
-    l->report.flags |= perpi_linear_starts_displaced(l) ? PERPI_LINEAR_CHOICE : 0;
-    perp_status status = formulate_step(l);
+    perp_status status = perpi_linear_displace_start(l);
+    l->report.flags |= perpi_linear_starts_displaced(l) ? PERPI_LINEAR_CHOICE : 0; /* impacts */
+    if (status == PERP_OK) {
+        status = formulate_step(l);
+    }
     if (status != PERP_OK) {
         return status;
     }
@@ -575,7 +580,7 @@ perp_status perpi_linear_step_make(perpi_linear_step* l, const perpi_taken_step*
                                .contact = step->in.contact,
                                .joint = step->joint_end,
                                .memory = step->s_end,
-                               .v_start = step->impact ? NULL : step->in.v};
+                               .v_start = step->impact ? NULL : l->step.in.v};
     if (step->free) {
         status = move_freely(l);
     } else {
@@ -600,6 +605,7 @@ perp_status perpi_linear_step_make(perpi_linear_step* l, const perpi_taken_step*
     status = step->corrected ? perpi_linear_close_rows(l) : PERP_OK;
     if (status == PERP_OK) {
         status = choose_laws(l);
+        perpi_linear_displaced_flag(l);
     }
     if (status == PERP_OK) {
         status = perpi_linear_factor(l);
@@ -769,6 +775,7 @@ perp_status perpi_linear_step_forward(perpi_linear_step* l, const double* dx,
         return status;
     }
     double *r_v = l->work + 3 * (dofs + rows), *r_u = r_v + dofs, *c = r_u + rows;
+    dx = perpi_linear_displaced(l, dx);
     if (l->met) {
         const perp_status gained = perpi_linear_gain(l, dx, parameter);
         if (gained != PERP_OK) {
@@ -833,6 +840,7 @@ perp_status perpi_linear_step_adjoint(perpi_linear_step* l, const double* y_next
         }
     }
     perpi_linear_residual_adjoint(l, m_v, m_u, y);
+    perpi_linear_displaced_adjoint(l, y);
     if (l->met) {
         const perp_status gained = perpi_linear_gain_adjoint(l, y, multiplier);
         if (gained != PERP_OK) {
