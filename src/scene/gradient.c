@@ -214,8 +214,8 @@ static perp_status prepare_parameters(perp_context* context, const perp_scene* s
                                       const perp_gradient_def* def, int32_t measure, prepared* x)
 {
     const size_t count = (size_t)def->parameter_count;
-    /* of the adjoint of impacts they have no multipliers, nor of the projection of velocities */
-    const bool none = perpi_sim_adaptive(sim) || perpi_sim_corrects(sim);
+    /* of the adjoint of impacts they have no multipliers, nor of feed-forward and corrections */
+    const bool none = perpi_sim_adaptive(sim) || !perpi_sim_plain_numbers(sim);
     const perpi_light_use use = none                                 ? PERPI_LIGHT_NONE
                                 : def->mode == PERP_GRADIENT_FORWARD ? PERPI_LIGHT_FORWARD
                                 : perpi_sim_bounces(sim)             ? PERPI_LIGHT_NONE

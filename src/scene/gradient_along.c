@@ -70,7 +70,7 @@ perp_status perpi_scene_along_create(perp_context* context, perp_scene* scene,
     if (status == PERP_OK) {
         status = perpi_gradient_parameters_fill(
             context, perp_scene_model(scene),
-            perpi_sim_corrects(a->sim) ? PERPI_LIGHT_NONE : PERPI_LIGHT_FORWARD, &a->of);
+            perpi_sim_plain_numbers(a->sim) ? PERPI_LIGHT_FORWARD : PERPI_LIGHT_NONE, &a->of);
     }
     if (status == PERP_OK) {
         const perpi_gradient_input in = {.parameter = a->of.parameter,

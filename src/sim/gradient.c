@@ -64,11 +64,6 @@ perp_status perpi_gradient_check_sim(perp_sim* sim)
     if (sim->def.allow_overlap) {
         return refuse(sim, "allow_overlap moves bodies at the start, which has no derivative");
     }
-    for (size_t i = 0; i < sim->model->controller_count; ++i) {
-        if (sim->model->controller[i].gravity) {
-            return refuse(sim, "feed-forward of gravity has no derivative");
-        }
-    }
     for (size_t i = 0; i < model->body_count; ++i) {
         if (model->body[i].motion.follows) {
             return perpi_fail(

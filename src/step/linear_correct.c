@@ -355,7 +355,7 @@ static perp_status differentiate_held(perpi_linear_step* l, int32_t i,
     }
     if (status == PERP_OK) {
         perpi_row_term* term = &x->term[x->term_count++];
-        *term = (perpi_row_term){.row = x->f->constraint[i].row, .placed = true, .before = true};
+        *term = (perpi_row_term){.row = x->f->constraint[i].row, .placed = true, .pushes = true, .before = true};
         perpi_held_differentiate(&x->solved, c, &g, x->f->constraint[i].row, d, &term->d);
     }
     return status;

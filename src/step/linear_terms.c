@@ -32,6 +32,22 @@ static perp_status make_given(perpi_linear_step* l, int32_t i)
     return status;
 }
 
+static perp_status make_feed_forward(perpi_linear_step* l)
+{
+    const int32_t controllers = (int32_t)l->step.in.model->controller_count;
+    perp_status status = PERP_OK;
+    for (int32_t i = 0; status == PERP_OK && i < controllers; ++i) {
+        bool any = l->d_of[l->f->constraints - controllers + i] >= 0;
+        for (int32_t part = 0; status == PERP_OK && any; ++part) {
+            status = room_for_term(l);
+            any = status == PERP_OK && perpi_feed_forward_differentiate(&l->solved, i, part,
+                                                                        &l->term[l->term_count]);
+            l->term_count += any;
+        }
+    }
+    return status;
+}
+
 perp_status perpi_linear_make_terms(perpi_linear_step* l)
 {
     const int32_t joints = l->f->contact_count, end = joints + l->f->joint_count;
@@ -49,7 +65,7 @@ perp_status perpi_linear_make_terms(perpi_linear_step* l)
             l->term_count += 1;
         }
     }
-    return status;
+    return status == PERP_OK && !l->step.impact ? make_feed_forward(l) : status;
 }
 
 void perpi_linear_terms(const perpi_linear_step* l, const double* dx, double* r_v, double* r_u)
@@ -66,7 +82,7 @@ void perpi_linear_terms(const perpi_linear_step* l, const double* dx, double* r_
             }
             r_u[t->row] += t->started ? t->rate[column] * dv[place] : 0.0;
             r_u[t->row] += t->placed ? t->d.u[0][column] * dq[place] : 0.0;
-            for (int32_t a = 0; t->placed && a < l->columns.count; ++a) {
+            for (int32_t a = 0; t->pushes && a < l->columns.count; ++a) {
                 const int32_t dof = perpi_linear_dof(l, t->d.body, l->columns.item[a]);
                 if (dof >= 0) {
                     r_v[dof] += t->d.impulse[l->columns.item[a]][column] * dq[place];
@@ -91,7 +107,7 @@ void perpi_linear_terms_adjoint(const perpi_linear_step* l, const double* m_v, c
             }
             yv[place] += t->started ? t->rate[column] * m_u[t->row] : 0.0;
             yq[place] += t->placed ? t->d.u[0][column] * m_u[t->row] : 0.0;
-            for (int32_t a = 0; t->placed && a < l->columns.count; ++a) {
+            for (int32_t a = 0; t->pushes && a < l->columns.count; ++a) {
                 const int32_t dof = perpi_linear_dof(l, t->d.body, l->columns.item[a]);
                 if (dof >= 0) {
                     yq[place] += t->d.impulse[l->columns.item[a]][column] * m_v[dof];

@@ -482,7 +482,7 @@ bool perpi_term_differentiate(const perpi_solved* at, int32_t constraint, perpi_
     *term = (perpi_row_term){.row = at->f->constraint[constraint].row};
     if (gear) {
         differentiate_geared(at, constraint, index, 0, &term->d);
-        term->placed = true;
+        term->placed = term->pushes = true;
     } else if (rotor) {
         differentiate_rotor(at, constraint, place->joint, term);
     }
@@ -818,6 +818,49 @@ static void differentiate_controller(const perpi_solved* at, int32_t constraint,
         }
     }
     d->integral = -h * compliance * x->ki;
+}
+
+/* b has -h c times the effort -sum m g . (a x (x_i - p)), or -sum m g . a: feed_forward.c. */
+bool perpi_feed_forward_differentiate(const perpi_solved* at, int32_t controller, int32_t part,
+                                      perpi_row_term* term)
+{
+    static const vec3 unit[3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
+    const perp_model* model = at->in->model;
+    const perpi_controller* c = &model->controller[controller];
+    if (!c->gravity || c->joint < 0 || part > c->moved_count) {
+        return false;
+    }
+    const perpi_joint* joint = &model->joint[c->joint];
+    const perp_constraint* row =
+        &at->f->constraint[at->f->constraints - (int32_t)model->controller_count + controller];
+    const double scale = at->in->h * at->f->compliance[row->row];
+    const bool turns = joint->type != PERP_JOINT_PRISMATIC;
+    const int32_t sides[2] = {part == 0 ? joint->body[0] : c->moved[part - 1], -1};
+    vec3 p, a;
+    perpi_joint_line(model, at->in->q, joint, &p, &a);
+    a = v3_scale(c->moved_sign, a);
+    *term = (perpi_row_term){.row = row->row, .placed = true};
+    begin_derivative(sides, &term->d);
+    for (int32_t k = 0; k < 6 && sides[0] >= 0; ++k) {
+        const vec3 e = unit[k % 3];
+        double sum = 0.0;
+        for (int32_t i = 0; i < c->moved_count; ++i) {
+            const perpi_body* body = &model->body[c->moved[i]];
+            const vec3 weight = v3_scale(body->mass, body->gravity);
+            const vec3 arm = v3_sub(at->f->pose[c->moved[i]].x, p);
+            if (part > 0) { /* its own place */
+                sum += k < 3 && turns && i == part - 1 ? v3_dot(weight, v3_cross(a, e)) : 0.0;
+            } else if (k < 3) {
+                sum -= turns ? v3_dot(weight, v3_cross(a, e)) : 0.0;
+            } else {
+                const vec3 da = v3_cross(e, a),
+                           dp = v3_cross(e, v3_sub(p, at->f->pose[sides[0]].x));
+                sum += v3_dot(weight, turns ? v3_sub(v3_cross(da, arm), v3_cross(a, dp)) : da);
+            }
+        }
+        term->d.u[0][k] = scale * sum;
+    }
+    return true;
 }
 
 perp_status perpi_constraint_differentiate(const perpi_solved* at, int32_t constraint,
