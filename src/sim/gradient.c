@@ -44,9 +44,6 @@ perp_status perpi_gradient_check_sim(perp_sim* sim)
     if (model->impact_law == PERP_IMPACT_POISSON && model->bounces) {
         return refuse(sim, "Poisson's law of impact has no derivative; use Newton's");
     }
-    if (sim->adaptive && model->joint_count > 0) {
-        return refuse(sim, "adaptive steps with joints have no derivative");
-    }
     for (size_t i = 0; sim->correction.project != NULL && i < model->joint_count; ++i) {
         if (model->joint[i].type == PERP_JOINT_GEAR && !perpi_gear_soft(&model->joint[i])) {
             return perpi_fail(sim->context, PERP_ERROR_UNSUPPORTED,
@@ -541,13 +538,13 @@ static const double* offset_of(const perpi_gradient_work* g, const double* s)
 }
 
 static void join_inputs(const perpi_gradient_work* g, const perp_joint_record* start,
-                        const perp_joint_record* end, perpi_joint_input* joint)
+                        const perp_joint_record* end, double ease, perpi_joint_input* joint)
 {
     for (int32_t i = 0; i < g->tape.joint_count; ++i) {
         joint[i] = (perpi_joint_input){.turns = {start[i].turns[0], start[i].turns[1]},
                                        .target = end[i].target,
                                        .effort = end[i].applied,
-                                       .ease = 1.0};
+                                       .ease = ease};
     }
 }
 
@@ -561,7 +558,7 @@ static const perpi_taken_step* step_without(perpi_gradient_work* g, size_t from,
     }
     const size_t i = (size_t)(found - w->frame);
     perpi_joint_input* joint = g->joint + t->joint_count;
-    join_inputs(g, perpi_tape_joint(t, from), perpi_tape_joint(w, i), joint);
+    join_inputs(g, perpi_tape_joint(t, from), perpi_tape_joint(w, i), 1.0, joint);
     g->step_without = (perpi_taken_step){.in = {.model = g->model,
                                                 .t = t->frame[from].time,
                                                 .h = found->h,
@@ -605,7 +602,8 @@ perpi_taken_step perpi_gradient_step(perpi_gradient_work* g, size_t from, size_t
     const bool rolls =
         t->frame[from].kind == PERP_STEP_TIME && t->frame[frame].kind == PERP_STEP_TIME;
     const double* before = !rolls ? NULL : from > 0 ? perpi_tape_q(t, from - 1) : g->q_before;
-    join_inputs(g, perpi_tape_joint(t, from), perpi_tape_joint(t, frame), g->joint);
+    join_inputs(g, perpi_tape_joint(t, from), perpi_tape_joint(t, frame), t->frame[frame].ease,
+                g->joint);
     perpi_taken_step step = {.in = {.model = g->model,
                                     .t = t->frame[from].time,
                                     .h = t->frame[frame].h,

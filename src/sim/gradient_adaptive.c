@@ -63,6 +63,12 @@ static bool model_varies(const perp_model* model)
     for (size_t i = 0; i < model->shape_count; ++i) {
         any = any || value_varies(model->surface[i].velocity, 3);
     }
+    for (size_t i = 0; i < model->joint_count; ++i) {
+        any = any || value_varies(&model->joint[i].target, 1);
+    }
+    for (size_t i = 0; i < model->controller_count; ++i) {
+        any = any || value_varies(&model->controller[i].target, 1);
+    }
     return any;
 }
 

@@ -282,6 +282,21 @@ static perp_status formulate_varied(perpi_linear_step* l, const perpi_step_input
     return status;
 }
 
+/* Joints of a step that is cut short close their errors within the time that it should have had (adaptive.c), which does
+ * not depend on its length. */
+static perp_status ease_joints(perpi_linear_step* l, perpi_step_input* in)
+{
+    const size_t joints = in->model->joint_count;
+    const perp_status status =
+        perpi_grow(l->context, &l->held, &l->held_capacity, joints, sizeof *l->held);
+    for (size_t i = 0; status == PERP_OK && i < joints; ++i) {
+        l->held[i] = in->joint[i];
+        l->held[i].ease *= l->held[i].ease > 1.0 ? l->step.in.h / in->h : 1.0;
+    }
+    in->joint = status == PERP_OK && joints > 0 ? l->held : in->joint;
+    return status;
+}
+
 perp_status perpi_linear_step_vary(perpi_linear_step* l, const perpi_variation* by, double weight,
                                    double* out)
 {
@@ -297,6 +312,7 @@ perp_status perpi_linear_step_vary(perpi_linear_step* l, const perpi_variation* 
     }
     in.t += by->dt;
     in.h += by->dh;
+    status = by->dh != 0.0 ? ease_joints(l, &in) : PERP_OK;
     if (in.contact_count > 0) {
         memcpy(l->contact, in.contact, (size_t)in.contact_count * sizeof *l->contact);
     }
