@@ -96,11 +96,10 @@ static pair_field field_of(const perpi_linear_step* l, const perp_contact* c, co
     return f;
 }
 
-/* Velocities before the impact; prescribed: those of the problem, or the mean over the step. */
-static perp_status field_before(const perpi_linear_step* l, const perp_contact* c, bool mean,
-                                pair_field* f)
+/* Velocities before the impact; prescribed: those of the problem, or the mean over the step, by the motion in `model`. */
+static perp_status field_before(const perpi_linear_step* l, const perp_model* model,
+                                const perp_contact* c, bool mean, pair_field* f)
 {
-    const perp_model* model = l->step.in.model;
     const int32_t body[2] = {c->body_a, c->body_b};
     perp_status status = PERP_OK;
     *f = field_of(l, c, l->step.in.v);
@@ -181,17 +180,17 @@ static void acting_parts(const perpi_linear_step* l, const perp_contact* c, doub
 }
 
 /* The numbers of a meeting at a geometry. */
-static perp_status evaluate_meeting(const perpi_linear_step* l, const perp_contact* c,
-                                    perpi_meeting* m)
+static perp_status evaluate_meeting(const perpi_linear_step* l, const perp_model* model,
+                                    const perp_contact* c, perpi_meeting* m)
 {
     const contact_place p = place_of_contact(l, c);
     const pair_field offset = field_of(l, c, l->step.offset);
     double part[2];
     pair_field before, mean;
     acting_parts(l, c, part);
-    perp_status status = field_before(l, c, false, &before);
+    perp_status status = field_before(l, model, c, false, &before);
     if (status == PERP_OK) {
-        status = field_before(l, c, true, &mean);
+        status = field_before(l, model, c, true, &mean);
     }
     if (status != PERP_OK) {
         return status;
@@ -255,6 +254,12 @@ static double drift_of(const perpi_linear_step* l, const perp_contact* c, const 
 
 /* ---- derivatives ---------------------------------------------------------------------------------*/
 
+/* Whether a column belongs to a prescribed body. */
+static bool is_given(const perpi_linear_step* l, const perp_contact* c, int column)
+{
+    return l->step.in.model->body[column < 6 ? c->body_a : c->body_b].dofs == 0;
+}
+
 static perp_status differentiate_meeting(const perpi_linear_step* l, int32_t i, perpi_meeting* m)
 {
     const perp_contact* c = &l->step.in.contact[i];
@@ -266,10 +271,10 @@ static perp_status differentiate_meeting(const perpi_linear_step* l, int32_t i, 
     acting_parts(l, c, part);
     perp_status status = perpi_contact_change(l->step.in.model, l->f->pose, c, &g);
     if (status == PERP_OK) {
-        status = field_before(l, c, false, &before);
+        status = field_before(l, l->step.in.model, c, false, &before);
     }
     if (status == PERP_OK) {
-        status = field_before(l, c, true, &mean);
+        status = field_before(l, l->step.in.model, c, true, &mean);
     }
     if (status != PERP_OK) {
         return status;
@@ -297,9 +302,16 @@ static perp_status differentiate_meeting(const perpi_linear_step* l, int32_t i, 
                 m->time[k][column] = -gap[k][column] / fall;
             }
         }
-        add_row(&p, &g, &mean, part, -t / fall, m->time[BY_Q], m->time[BY_V]);
+        double by_mean[PERPI_PAIR_DOFS] = {0}, by_gain[PERPI_PAIR_DOFS] = {0};
+        add_row(&p, &g, &mean, part, -t / fall, m->time[BY_Q], by_mean);
         add_row(&p, &g, &gained, found ? ENDS : part, -(0.5 * t + 0.5 * t * t / h) / fall,
-                m->time[BY_Q], m->time[found ? BY_GAIN : BY_FREE]);
+                m->time[BY_Q], by_gain);
+        /* the mean velocity of a prescribed body is that of its motion, not of the state */
+        for (int column = 0; column < PERPI_PAIR_DOFS; ++column) {
+            const bool given = is_given(l, c, column);
+            m->time[BY_V][column] += given ? 0.0 : by_mean[column];
+            m->time[found ? BY_GAIN : BY_FREE][column] += given && !found ? 0.0 : by_gain[column];
+        }
     }
     return PERP_OK;
 }
@@ -318,7 +330,7 @@ static perp_status differentiate_drift(const perpi_linear_step* l, int32_t i, pe
     acting_parts(l, c, part);
     perp_status status = perpi_contact_change(l->step.in.model, l->f->pose, c, &g);
     if (status == PERP_OK) {
-        status = field_before(l, c, false, &before);
+        status = field_before(l, l->step.in.model, c, false, &before);
     }
     if (status != PERP_OK) {
         return status;
@@ -330,7 +342,7 @@ static perp_status differentiate_drift(const perpi_linear_step* l, int32_t i, pe
     for (int column = 0; column < PERPI_PAIR_DOFS; ++column) {
         const bool spins =
             body_spins(l->step.in.model, column < 6 ? c->body_a : c->body_b) && column % 6 >= 3;
-        m->drift[BY_FREE][column] += spins ? 0.0 : by_forces[column];
+        m->drift[BY_FREE][column] += spins || is_given(l, c, column) ? 0.0 : by_forces[column];
     }
     for (int k = 0; k < PERPI_MEETING_PARTS; ++k) {
         for (int column = 0; column < PERPI_PAIR_DOFS; ++column) {
@@ -542,7 +554,7 @@ perp_status perpi_linear_meetings(perpi_linear_step* l)
                              .first = i,
                              .e = perp_model_pair_restitution(in->model, c->body_a, c->body_b)};
         l->rebound[i] = 0.0;
-        status = evaluate_meeting(l, c, m);
+        status = evaluate_meeting(l, in->model, c, m);
     }
     for (int32_t i = 0; status == PERP_OK && i < count; ++i) {
         perpi_meeting* m = &l->meeting[i];
@@ -855,8 +867,8 @@ void perpi_linear_meeting_vary(const perpi_linear_step* l, const perp_model* mod
         }
         m.e = perp_model_pair_restitution(model, c->body_a, c->body_b);
         /* these have been evaluated at the step's own geometry: they cannot fail */
-        (void)evaluate_meeting(l, c, &m);
-        (void)evaluate_meeting(l, &l->contact[own->first], &first);
+        (void)evaluate_meeting(l, model, c, &m);
+        (void)evaluate_meeting(l, model, &l->contact[own->first], &first);
         l->varied->b[l->varied->constraint[i].row] += drift_of(l, c, &m, first.own);
     }
     for (int32_t i = 0; i < l->body_count; ++i) {
@@ -867,7 +879,7 @@ void perpi_linear_meeting_vary(const perpi_linear_step* l, const perp_model* mod
         }
         const int32_t k = l->meeting[contact].first;
         perpi_meeting m = l->meeting[k];
-        (void)evaluate_meeting(l, &l->contact[k], &m);
+        (void)evaluate_meeting(l, model, &l->contact[k], &m);
         const int32_t dofs = l->f->dof[b->block + 1] - l->f->dof[b->block];
         const int32_t partner = l->body_time[b->body].partner;
         double moved[6] = {0};
