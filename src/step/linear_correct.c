@@ -282,19 +282,26 @@ static void choose_held(perpi_linear_step* l)
     }
 }
 
+/* Of the step: what rounding leaves of it is neither a speed nor an impulse. */
+static double speed_of(const perpi_linear_step* l)
+{
+    double speed = 0.0;
+    for (int32_t i = 0; i < l->rows; ++i) {
+        speed = perpi_larger(speed, perpi_larger(l->size[i], l->w[i] * fabs(l->p[i])));
+    }
+    return speed;
+}
+
 /* Rows that hold: equality, and others without speed. */
 static perp_status choose_projected(perpi_linear_step* l)
 {
     perpi_linear_step* x = l->project;
     const perp_contact_problem* P = &x->f->problem;
-    double speed = 0.0;
-    for (int32_t i = 0; i < x->rows; ++i) {
-        speed = perpi_larger(speed, x->size[i]);
-    }
+    const double least = l->options.threshold * STILL * speed_of(l);
     for (int32_t i = 0; i < P->constraint_count; ++i) {
         const perp_constraint* c = &P->constraint[i];
         const bool one_sided = c->kind != PERP_CONSTRAINT_EQUALITY;
-        const bool holds = !one_sided || fabs(x->u[c->row]) <= STILL * (x->size[c->row] + speed);
+        const bool holds = !one_sided || fabs(x->u[c->row]) <= STILL * x->size[c->row] + least;
         perpi_law* law = &x->law[i];
         *law = (perpi_law){.closing = i, .rows = c->rows, .margin = INFINITY, .acts = holds};
         for (int32_t r = 0; r < c->rows; ++r) {
@@ -333,7 +340,7 @@ static void find_projected(perpi_linear_step* l)
     for (int32_t i = 0; i < x->f->constraints; ++i) {
         const perp_constraint* row = &x->f->constraint[i];
         const double push = x->w[row->row] * x->p[row->row];
-        const double least = l->options.threshold * (x->size[row->row] + STILL * size);
+        const double least = l->options.threshold * (x->size[row->row] + STILL * speed_of(l));
         if (row->kind != PERP_CONSTRAINT_EQUALITY && x->law[i].acts && !(push > least)) {
             l->report.flags |= PERPI_LINEAR_CHOICE;
         }
