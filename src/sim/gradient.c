@@ -12,6 +12,7 @@
 
 #include <string.h>
 
+#include "sim/gradient_motion.h"
 #include "sim/gradient_quantity.h"
 #include "sim/gradient_run.h"
 #include "sim/gradient_uses.h"
@@ -209,6 +210,9 @@ perp_status perpi_gradient_allocate(perpi_gradient_work* g)
     if (status == PERP_OK) {
         status = allocate_light(g);
     }
+    if (status == PERP_OK) {
+        status = perpi_motions_create(g, &g->motions);
+    }
     return status == PERP_OK ? perpi_linear_step_create(g->context, &g->linear) : status;
 }
 
@@ -218,6 +222,7 @@ void perpi_gradient_free(perpi_gradient_work* g)
     perpi_tape_free(&g->tape);
     perpi_tape_free(&g->without);
     perpi_uses_destroy(g->uses);
+    perpi_motions_destroy(g->motions);
     perpi_linear_step_destroy(g->linear);
     perpi_roll_free(g);
     void* const owned[] = {g->before,    g->light_room, g->room,         g->time,
@@ -361,13 +366,16 @@ static perp_status step_back(perpi_gradient_work* g, size_t frame)
     if (status == PERP_OK && g->in->light_count > 0) {
         perpi_linear_step_light(g->linear, multiplier, &g->light);
     }
+    if (status == PERP_OK) {
+        status = perpi_motions_step(g->motions, step.in.t, step.in.h);
+    }
+    if (status == PERP_OK) {
+        perpi_motions_contract(g->motions, multiplier);
+    }
     for (int32_t i = 0; status == PERP_OK && i < g->in->parameter_count; ++i) {
         if (perpi_gradient_enters(g, &g->in->parameter[i])) {
-            status = perpi_gradient_vary(g, &g->in->parameter[i]);
             double sum = 0.0;
-            for (int32_t k = 0; k < size; ++k) {
-                sum += g->parameter[k] * multiplier[k];
-            }
+            status = perpi_gradient_product(g, i, multiplier, &sum);
             g->gradient[i] += sum;
             if (g->roll.begun) {
                 g->roll.off[i] -= sum;

@@ -1,7 +1,7 @@
 /* src/sim/gradient_step.c - a step of the tape as the module step takes it, its flags, and what a parameter changes of it. */
 #include <string.h>
 
-#include "sim/gradient_run.h"
+#include "sim/gradient_motion.h"
 #include "sim/internal.h"
 #include "sim/tape.h"
 #include "step/linear_step.h"
@@ -162,6 +162,46 @@ perp_status perpi_gradient_vary(perpi_gradient_work* g, const perpi_gradient_par
         const perpi_variation by = {.model = p->model[n], .geometry = p->geometry};
         status = perpi_linear_step_vary(g->linear, &by, p->weight[n], g->parameter);
     }
+    return status;
+}
+
+static bool is_chained(const perpi_gradient_work* g, const perpi_gradient_parameter* p)
+{
+    return p->chained && !perpi_linear_step_is_impact(g->linear);
+}
+
+perp_status perpi_gradient_change(perpi_gradient_work* g, int32_t parameter)
+{
+    const perpi_gradient_parameter* p = &g->in->parameter[parameter];
+    if (!is_chained(g, p)) {
+        return perpi_gradient_vary(g, p);
+    }
+    const size_t size = (size_t)perpi_linear_step_parameter_size(g->linear);
+    memset(g->parameter, 0, size * sizeof *g->parameter);
+    for (int32_t i = 0; i < p->light_count; ++i) {
+        const perpi_light_number* x = &g->in->light[p->light_first + i];
+        perpi_linear_step_light_change(g->linear, x->kind, x->index, x->part, x->value,
+                                       g->parameter);
+    }
+    if (p->motion_count > 0) {
+        perpi_motions_add(g->motions, parameter, g->parameter);
+    }
+    return PERP_OK;
+}
+
+perp_status perpi_gradient_product(perpi_gradient_work* g, int32_t parameter,
+                                   const double* multiplier, double* product)
+{
+    const perpi_gradient_parameter* p = &g->in->parameter[parameter];
+    perp_status status = PERP_OK;
+    if (is_chained(g, p)) {
+        *product =
+            p->motion_count > 0 ? perpi_motions_product(g->motions, parameter, multiplier) : 0.0;
+        return PERP_OK;
+    }
+    status = perpi_gradient_vary(g, p);
+    *product =
+        perpi_gradient_dot(perpi_linear_step_parameter_size(g->linear), g->parameter, multiplier);
     return status;
 }
 
