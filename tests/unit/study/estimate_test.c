@@ -3,36 +3,18 @@
 #include "perp/perp.h"
 #include "perp_test.h"
 #include "study/estimate_predict.h"
+#include "support/estimate_case.h"
 
 #include <stdio.h>
 #include <string.h>
 
 static perp_context* context;
 
-static void write_file(const char* path, const char* text)
-{
-    FILE* f = fopen(path, "w");
-    REQUIRE(f != NULL);
-    REQUIRE(fputs(text, f) >= 0);
-    REQUIRE(fclose(f) == 0);
-}
-
-/* The particle of [B09 7.6.1]: it falls, lands and slides. */
-static const char scene[] =
-    "{\"dimension\": 2, \"gravity\": [0, \"-g\"], \"step\": 0.05, \"duration\": 5,"
-    " \"parameters\": {\"mu\": 0.2, \"g\": 9.81},"
-    " \"bodies\": [{\"name\": \"floor\", \"type\": \"static\","
-    "   \"shapes\": [{\"type\": \"halfplane\", \"normal\": [0, 1]}]},"
-    "  {\"name\": \"p\", \"mass\": 1, \"position\": [0, 3], \"shapes\": [{\"type\": "
-    "\"particle\"}]}],"
-    " \"friction\": {\"default\": \"mu\"},"
-    " \"forces\": [{\"type\": \"wrench\", \"body\": \"p\", \"force\": [5, 0]}]}";
-
 static perp_study* make(const char* study, const char* data)
 {
     perp_study* s = NULL;
     CHECK(perp_context_create(NULL, &context) == PERP_OK);
-    write_file("estimate-scene.json", scene);
+    write_file("estimate-scene.json", PARTICLE_SCENE);
     if (data != NULL) {
         write_file("estimate-data.csv", data);
     }
