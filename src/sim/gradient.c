@@ -63,6 +63,9 @@ perp_status perpi_gradient_check_sim(perp_sim* sim)
         if (sim->model->controller[i].gravity) {
             return refuse(sim, "feed-forward of gravity has no derivative");
         }
+        if (sim->model->controller[i].rows == 2) {
+            return refuse(sim, "controllers of joints with a velocity_limit have no derivative");
+        }
     }
     for (size_t i = 0; i < sim->model->joint_count; ++i) {
         if (sim->model->joint[i].type == PERP_JOINT_GEAR || sim->model->joint[i].armature > 0.0) {

@@ -559,6 +559,56 @@ static void drop_rounding(const perpi_predictor* p, const perpi_prediction* x)
     }
 }
 
+/* Whether parameter k is at a bound, and has no influence there by derivatives that came along with the run. */
+static bool is_flat_at_bound(const perpi_predictor* p, const perpi_prediction* x, int32_t k)
+{
+    const size_t n = (size_t)p->e->parameter_count + (size_t)x->coordinates;
+    const perp_unknown* u = &p->e->parameter[k].info;
+    if (x->parameter[k] > u->low && x->parameter[k] < u->high) {
+        return false;
+    }
+    for (size_t i = 0; x->jacobian != NULL && i < (size_t)x->rows * (size_t)p->e->width; ++i) {
+        if (x->jacobian[i * n + (size_t)k] != 0.0) {
+            return false;
+        }
+    }
+    for (size_t i = 0; x->end_jacobian != NULL && i < PERPI_START_COORDINATES * p->bodies; ++i) {
+        if (x->end_jacobian[i * n + (size_t)k] != 0.0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The run and its derivatives together; *can: false if the scene does not allow it. A coefficient of friction that is 0 has
+ * only a one-sided derivative, which these do not see: at a bound it is that of a difference into the interval. */
+static perp_status predict_forward(perpi_predictor* p, perpi_prediction* x, bool* can)
+{
+    const size_t size = (size_t)x->rows * (size_t)p->e->columns;
+    PERPI_TRY(perpi_forward_predict(p, x, can));
+    if (*can && x->jacobian != NULL) {
+        drop_rounding(p, x);
+    }
+    bool kept = false;
+    for (int32_t k = 0; *can && k < p->e->parameter_count; ++k) {
+        if (!is_flat_at_bound(p, x, k)) {
+            continue;
+        }
+        if (!kept) { /* other runs overwrite it */
+            PERPI_TRY(
+                perpi_grow(p->context, &p->minus, &p->minus_room, 3 * size, sizeof *p->minus));
+            memcpy(p->minus + 2 * size, p->plus, size * sizeof *p->minus);
+            kept = true;
+        }
+        const perp_status status = differentiate(p, x, k, p->minus + 2 * size, x->end);
+        if (status != PERP_OK && !x->info.failed) {
+            return status;
+        }
+        x->info.failed = false; /* the run itself did not */
+    }
+    return PERP_OK;
+}
+
 perp_status perpi_predictor_predict(perpi_predictor* p, perpi_prediction* x)
 {
     const perpi_estimate* e = p->e;
@@ -574,22 +624,20 @@ perp_status perpi_predictor_predict(perpi_predictor* p, perpi_prediction* x)
     if (x->jacobian == NULL && x->end_jacobian == NULL) {
         return perpi_predictor_simulate(p, x);
     }
-    bool can = false;
-    const perp_status forward = perpi_forward_predict(p, x, &can);
-    if (can && forward == PERP_OK && x->jacobian != NULL) {
-        drop_rounding(p, x);
+    perp_body_state* const end_given = x->end;
+    if (x->end_jacobian != NULL && x->end == NULL) {
+        x->end = p->end;
     }
+    bool can = false;
+    const perp_status forward = predict_forward(p, x, &can);
     if (can || forward != PERP_OK) {
+        x->end = end_given;
         return forward;
     }
     x->info.derivative = PERPI_DERIVATIVE_DIFFERENCES;
     PERPI_TRY(perpi_grow(p->context, &p->minus, &p->minus_room, 3 * size, sizeof *p->minus));
-    perp_body_state* const end_given = x->end;
     double* const prediction_given = x->prediction;
     x->prediction = p->minus + 2 * size;
-    if (x->end_jacobian != NULL && x->end == NULL) {
-        x->end = p->end;
-    }
     const perp_body_state* const end = x->end;
     perp_status status = perpi_predictor_simulate(p, x);
     for (int32_t k = 0; status == PERP_OK && k < e->parameter_count + x->coordinates; ++k) {

@@ -232,22 +232,25 @@ static void reduce(shooting* s, double damping, double* diagonal)
     }
 }
 
-/* The step of the parameters: those at a bound are fixed if it would lead out, one after the other. */
+/* The step of the parameters: one that would lead out of its bounds ends on the bound, and the others are found again with that, so
+ * that the step reduces the model. */
 static void step_parameters(shooting* s)
 {
     const int32_t n = s->n;
+    double* M = s->moved; /* scratch of n x n + n, see allocate */
+    double* x = M + (size_t)n * (size_t)n;
     for (int32_t i = 0; i < n; ++i) {
         s->fixed[i] = false;
+        s->step[i] = 0.0;
     }
     for (bool again = true; again;) {
-        double* M = s->moved; /* scratch of n x n + n, see allocate */
-        double* x = M + (size_t)n * (size_t)n;
         again = false;
         for (int32_t i = 0; i < n; ++i) {
+            x[i] = s->fixed[i] ? 0.0 : s->b[i];
             for (int32_t j = 0; j < n; ++j) {
                 M[i * n + j] = s->fixed[i] || s->fixed[j] ? 0.0 : s->A[i * n + j];
+                x[i] -= !s->fixed[i] && s->fixed[j] ? s->A[i * n + j] * s->step[j] : 0.0;
             }
-            x[i] = s->fixed[i] ? 0.0 : s->b[i];
         }
         factor_semidefinite(n, M);
         solve_lower(n, M, x, 1);
@@ -255,27 +258,21 @@ static void step_parameters(shooting* s)
         for (int32_t i = 0; i < n; ++i) {
             const perp_unknown* u = &s->e->parameter[i].info;
             const double at = s->ev->parameter[i];
-            if (!s->fixed[i] && ((at <= u->low && x[i] < 0.0) || (at >= u->high && x[i] > 0.0))) {
+            if (!s->fixed[i] && (at + x[i] < u->low || at + x[i] > u->high)) {
+                s->step[i] = (x[i] < 0.0 ? u->low : u->high) - at;
                 s->fixed[i] = again = true;
             }
         }
-        double longest = 0.0;
-        for (int32_t i = 0; !again && i < n; ++i) {
-            const double at = fabs(s->ev->parameter[i]), scale = s->e->parameter[i].info.scale;
-            const double by = fabs(x[i]) / (at > scale ? at : scale);
-            longest = by > longest ? by : longest;
-        }
-        for (int32_t i = 0; longest > LONGEST && i < n; ++i) {
-            x[i] *= LONGEST / longest;
-        }
-        for (int32_t i = 0; !again && i < n; ++i) {
-            const perp_unknown* u = &s->e->parameter[i].info;
-            const double at = s->ev->parameter[i];
-            s->step[i] = s->fixed[i]           ? 0.0
-                         : at + x[i] < u->low  ? u->low - at
-                         : at + x[i] > u->high ? u->high - at
-                                               : x[i];
-        }
+    }
+    double longest = 0.0;
+    for (int32_t i = 0; i < n; ++i) {
+        const double at = fabs(s->ev->parameter[i]), scale = s->e->parameter[i].info.scale;
+        s->step[i] = s->fixed[i] ? s->step[i] : x[i];
+        const double by = fabs(s->step[i]) / (at > scale ? at : scale);
+        longest = by > longest ? by : longest;
+    }
+    for (int32_t i = 0; longest > LONGEST && i < n; ++i) {
+        s->step[i] *= LONGEST / longest;
     }
 }
 
@@ -446,8 +443,9 @@ static perp_status advance(shooting* s, bool* done)
         step_parameters(s);
         const double predicted = step_starts(s);
         /* the decrement is half the square of the step in standard deviations */
-        const bool small =
-            predicted <= 0.5 * s->e->tolerance * s->e->tolerance && s->damping <= SMALL_DAMPING;
+        const bool reduces = predicted >= 0.0;
+        const bool small = reduces && predicted <= 0.5 * s->e->tolerance * s->e->tolerance &&
+                           s->damping <= SMALL_DAMPING;
         move_point(s);
         PERPI_TRY(evaluate(s, false, &cost, &merit));
         if (merit < s->merit) {
@@ -460,7 +458,7 @@ static perp_status advance(shooting* s, bool* done)
             return PERP_OK;
         }
         restore_point(s);
-        if (small || predicted <= ROUNDING * fabs(s->merit)) {
+        if (small || (reduces && predicted <= ROUNDING * fabs(s->merit))) {
             a->converged = *done = true;
             return PERP_OK;
         }

@@ -290,6 +290,36 @@ def the_fitted_study_predicts_other_data():
 
 
 @test
+def a_prediction_says_whether_bodies_end_on_the_same_face():
+    """The scene's cube stays as it is, with z on top; the data end turned about x."""
+    def quaternion(degrees, axis=0):
+        q = [math.cos(math.radians(degrees / 2)), 0, 0, 0]
+        q[1 + axis] = math.sin(math.radians(degrees / 2))
+        return q
+
+    cube = {"gravity": [0, 0, -1e-9], "step": 0.1, "duration": 1, "bodies": [
+        {"name": "c", "mass": 1, "shapes": [{"type": "box", "size": [1, 1, 1]}]}]}
+    ends = [quaternion(30), quaternion(60), quaternion(180), quaternion(120, 2), [-x for x in quaternion(20)]]
+    same = [True, False, False, True, True]
+    rows = [[k, t, *(q if t == 1 else quaternion(0))] for k, q in enumerate(ends, 1) for t in (0, 0.5, 1)]
+    csv("data.csv", ["k", "t", "a", "b", "c", "d"], rows + [[9, 0, 1, 0, 0, 0], [9, 0.5, *quaternion(70)], [9, 1] + 4 * [None]])
+    of = {"scene": "scene.json", "time": "t", "trajectory": "k", "start": "scene", "noise": 0.01,
+          "observe": {"q": {"orientation": "c", "columns": ["a", "b", "c", "d"]}}}
+    found = estimate(of, "--predict", "data.csv", scene=cube)
+    assert [x["same_face"] for x in found["each"]] == same + [False], found["each"]  # the last row that has one
+    near(found["same_face"], 3 / 6, 1e-15)
+    assert found["failed"] == 0 and found["steps"] == 6 * 10 and found["certificate"] <= 1e-8
+    # a tracker that is mounted at an angle: the faces are those of the body
+    turned = copy.deepcopy(of)
+    turned["observe"]["q"]["sensor"] = {"rotation": [math.radians(40), 0, 0]}
+    csv("data.csv", ["k", "t", "a", "b", "c", "d"], [[1, 0, *quaternion(40)], [1, 1, *quaternion(40 + 30)], [2, 0, *quaternion(40)],
+                                                     [2, 1, *quaternion(40 - 60)]])
+    assert [x["same_face"] for x in estimate(turned, "--predict", "data.csv", scene=cube)["each"]] == [True, False]
+    weightless = {**cube, "gravity": [0, 0, 0]}  # nothing is up
+    assert estimate(of, "--predict", "data.csv", scene=weightless)["same_face"] is None
+
+
+@test
 def a_plan_prefers_the_motion_that_tells_most():
     csv("data.csv", ["t", "x", "v"], noisy(slide(), 0.001, 1))
     candidates = {"slow": {"set": {"v": 0.5}, "duration": 0.5}, "fast": {"set": {"v": 3}, "duration": 0.5},
@@ -405,6 +435,27 @@ def bounds_that_exclude_the_truth_are_said_to_hold():
         found = estimate(study(unknown={"mu": {"start": 0.5, "bounds": [low, 2]}}))
         mu = found["estimates"]["mu"]
         assert mu["at_bound"] and mu["value"] == low and "times the noise" in found["message"], found
+
+
+@test
+def no_friction_at_all_is_an_answer():
+    """At mu = 0 there is only a one-sided derivative: the estimate is at its bound, with an interval to one side."""
+    initial = {"b": {"position": [None, 0], "velocity": [None, 0], "rotation": 0, "angular_velocity": 0}}
+    csv("data.csv", ["t", "x", "v"], noisy(slide(mu=0, rows=81), 0.001, 1))
+    for change in ({}, {"noise": None}, {"method": "mpec"}, {"loss": "huber"}, {"initial": initial},
+                   {"method": "moving-window", "window": 60, "initial": initial}):
+        unknown = {"mu": {"start": 0.5, "bounds": [0, 2]}}
+        if "initial" in change:
+            unknown["initial"] = change.pop("initial")
+        found = estimate(study(**change, unknown=unknown))
+        mu = found["estimates"]["mu"]
+        # x = v t - mu g t (t + h) / 2
+        known = 0.001 / math.sqrt(sum((9.81 * k * (k + 1) * STEP * STEP / 2) ** 2 for k in range(81)))
+        wide = 1 if "initial" not in unknown else 30
+        assert mu["identifiable"] and found["unidentifiable"] == [], (change, found["estimates"])
+        assert 0.5 * known < mu["standard_deviation"] < 2 * wide * known, (change, mu, known)
+        assert mu["value"] <= 4 * mu["standard_deviation"] and mu["interval"][0] == 0, (change, mu)
+        near(mu["interval"][1], mu["value"] + 1.97 * mu["standard_deviation"], 0.2 * mu["standard_deviation"])
 
 
 @test
