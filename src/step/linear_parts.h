@@ -209,6 +209,9 @@ void perpi_linear_advance(const perpi_linear_step* l, const double* dx, const do
                           double* next);
 void perpi_linear_advance_adjoint(const perpi_linear_step* l, const double* y_next, double* y,
                                   double* m);
+/* linear_given.c: impacts, by the velocities of prescribed bodies. */
+void perpi_linear_given_residual(const perpi_linear_step* l, const double* dv, double* r_u);
+void perpi_linear_given_residual_adjoint(const perpi_linear_step* l, const double* m_u, double* yv);
 /* x: laid out as velocities. */
 void perpi_linear_add_place(const perpi_linear_step* l, double* x, int32_t body, vec3 add);
 void perpi_linear_add_turn(const perpi_linear_step* l, double* x, int32_t body, vec3 add);

@@ -281,6 +281,7 @@ void perpi_linear_residual(const perpi_linear_step* l, const double* dx, double*
             r_u[l->f->constraint[c].row] += l->d[l->d_of[c]].integral * ds[i];
         }
     }
+    perpi_linear_given_residual(l, dv, r_u);
     if (l->met) {
         perpi_linear_meeting_residual(l, dx, r_u);
         return;
@@ -358,6 +359,7 @@ void perpi_linear_residual_adjoint(const perpi_linear_step* l, const double* m_v
             ys[i] += l->d[l->d_of[c]].integral * m_u[l->f->constraint[c].row];
         }
     }
+    perpi_linear_given_residual_adjoint(l, m_u, yv);
     if (l->met) {
         perpi_linear_meeting_residual_adjoint(l, m_u, y);
         return;
