@@ -47,7 +47,8 @@ typedef struct perp_gradient_def {
     double threshold; /* margins below this flag a step; default 1e-6 */
     /* Barrier parameter of a smoothed gradient, from 1e-8 to 1; 0 (the default): the gradient of the run itself. Products
      * of complementarity conditions are smooth times m (g h)^2: m the reduced mass of the two bodies, g h the speed that
-     * gravity gives in a step. Without gravity a hundredth of the largest speed at the start takes the place of g h. */
+     * gravity gives in a step. Without gravity a hundredth of the largest body's radius over the duration takes its
+     * place. */
     double smooth;
 } perp_gradient_def;
 PERP_API perp_gradient_def perp_gradient_def_default(void);

@@ -26,12 +26,11 @@ static perp_status check_smooth(const perp_sim* sim)
                           "smoothed gradient; use 'standard'",
                           sim->work.contact_model->name);
     }
-    return perpi_smooth_speed(sim->model, sim->work.nominal_h) > 0.0
+    return perpi_smooth_speed(sim->model, &sim->work.settings, sim->work.nominal_h) > 0.0
                ? PERP_OK
                : refuse(sim,
                         "the barrier parameter of a smoothed gradient is relative to the speed "
-                        "that gravity gives in a step, or to the speed at the start: here both "
-                        "are 0");
+                        "that gravity gives in a step; particles without gravity have none");
 }
 
 perp_status perpi_sim_smooth(perp_sim* sim, double barrier)
@@ -42,6 +41,7 @@ perp_status perpi_sim_smooth(perp_sim* sim, double barrier)
                           PERPI_SMOOTH_LEAST, PERPI_SMOOTH_MOST, barrier);
     }
     perp_status status = perpi_gradient_check_sim(sim);
+    sim->work.settings.smooth_time = sim->def.duration;
     if (status == PERP_OK) {
         status = check_smooth(sim);
     }

@@ -7,12 +7,11 @@
 #include "base/context.h"
 #include "base/vec.h"
 #include "problem/cone.h"
-#include "step/formulate.h"
 
 /* Contacts act up to this many times the speed at which an impulse and a velocity are alike. */
 static const double REACH = 100.0;
-/* Without gravity: part of the largest speed at the start. */
-static const double SPEED_PART = 1e-2;
+/* Without gravity: part of the speed that takes the largest body by its radius in the run. */
+static const double SIZE_PART = 1e-2;
 
 /* ---- scales ------------------------------------------------------------------------------------*/
 
@@ -26,28 +25,18 @@ static double acceleration_of(const perpi_body* body)
     return g > supported ? g : supported;
 }
 
-/* Of a prescribed body its mean speed in the first step. */
-static double start_speed(const perp_model* model, int32_t i, double h)
+double perpi_smooth_speed(const perp_model* model, const perpi_step_settings* settings, double h)
 {
-    vec3 v = model->body[i].v, w;
-    if (model->body[i].dofs == 0 &&
-        perpi_prescribed_velocity(model, i, 0.0, h, NULL, &v, &w) != PERP_OK) {
-        return 0.0;
-    }
-    return v3_norm(v);
-}
-
-double perpi_smooth_speed(const perp_model* model, double h)
-{
-    double most = 0.0, moving = 0.0;
+    double most = 0.0, size = 0.0;
     for (size_t i = 0; i < model->body_count; ++i) {
         const perpi_body* body = &model->body[i];
-        const double g = body->dofs > 0 ? acceleration_of(body) : 0.0,
-                     v = start_speed(model, (int32_t)i, h);
-        most = g > most ? g : most;
-        moving = v > moving ? v : moving;
+        if (body->dofs > 0) {
+            const double g = acceleration_of(body);
+            most = g > most ? g : most;
+            size = isfinite(body->reach) && body->reach > size ? body->reach : size;
+        }
     }
-    return most > 0.0 ? most * h : SPEED_PART * moving;
+    return most > 0.0 ? most * h : SIZE_PART * size / settings->smooth_time;
 }
 
 double perpi_smooth_reach(double barrier, double speed)

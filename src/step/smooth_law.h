@@ -25,14 +25,16 @@
 #include "model/model.h"
 #include "perp/problem.h"
 #include "step/active_law.h"
+#include "step/formulate.h"
 
 /* Numbers beside the impulses of a constraint: of a contact y, xi, and 1 / (1 - |xi|^2) or 1 / (2 (a - n_j . xi)); of
  * bounded rows two multipliers each. */
 int32_t perpi_smooth_dual_count(const perp_constraint* c);
 
 /* The speed that the barrier parameter is relative to, in a step of h: what gravity adds in it; without gravity a
- * hundredth of the largest speed at the start. 0: there is neither. */
-double perpi_smooth_speed(const perp_model* model, double h);
+ * hundredth of the radius of the largest body over the duration of the run. 0: there is neither. It must not depend on
+ * the start, which is no part of a step's parameters. */
+double perpi_smooth_speed(const perp_model* model, const perpi_step_settings* settings, double h);
 /* The speed up to which contacts act. */
 double perpi_smooth_reach(double barrier, double speed);
 /* kappa of each constraint; mass: room for block_count. */

@@ -67,7 +67,7 @@ void perpi_smooth_solver_destroy(perpi_smooth_solver* s)
 double perpi_smooth_distance(const perp_model* model, const perpi_step_settings* settings, double h)
 {
     return settings->smooth > 0.0
-               ? h * perpi_smooth_reach(settings->smooth, perpi_smooth_speed(model, h))
+               ? h * perpi_smooth_reach(settings->smooth, perpi_smooth_speed(model, settings, h))
                : 0.0;
 }
 
@@ -82,7 +82,8 @@ bool perpi_contact_pushes(const perp_model* model, const perpi_step_settings* se
     for (int side = 0; side < 2; ++side) {
         inverse += model->body[body[side]].dofs > 0 ? 1.0 / model->body[body[side]].mass : 0.0;
     }
-    return inverse * c->impulse[0] > sqrt(settings->smooth) * perpi_smooth_speed(model, h);
+    return inverse * c->impulse[0] >
+           sqrt(settings->smooth) * perpi_smooth_speed(model, settings, h);
 }
 
 /* ---- the iteration -------------------------------------------------------------------------------*/
@@ -388,7 +389,8 @@ perp_status perpi_smooth_solve(perpi_smooth_solver* s, const perpi_step_input* i
                                double* p, perp_report* report)
 {
     perpi_linear_step* l = s->l;
-    const double barrier = in->settings->smooth, speed = perpi_smooth_speed(in->model, in->h);
+    const double barrier = in->settings->smooth,
+                 speed = perpi_smooth_speed(in->model, in->settings, in->h);
     *report = (perp_report){.solver = "smoothed"};
     perp_status status =
         perpi_linear_step_at(l, &(perpi_step_point){.in = *in, .v = v, .derivatives = false});
@@ -503,7 +505,8 @@ perp_status perpi_smooth_laws_choose(perpi_linear_step* l)
 {
     const perp_contact_problem* P = &l->f->problem;
     const perpi_step_input* in = &l->step.in;
-    const double barrier = in->settings->smooth, speed = perpi_smooth_speed(in->model, in->h);
+    const double barrier = in->settings->smooth,
+                 speed = perpi_smooth_speed(in->model, in->settings, in->h);
     const double reach = perpi_smooth_reach(barrier, speed);
     const perpi_law_input input = {.problem = P, .p = l->p, .u = l->u, .w = l->w};
     const perp_status status = laws_room(l);
@@ -546,8 +549,10 @@ void perpi_smooth_laws_vary(const perpi_linear_step* l, const perp_model* model,
 {
     const perp_contact_problem* P = &l->varied->problem;
     const double barrier = l->step.in.settings->smooth, h = l->step.in.h;
-    const double speed = perpi_smooth_speed(model, h), reach = perpi_smooth_reach(barrier, speed);
-    const double own_reach = perpi_smooth_reach(barrier, perpi_smooth_speed(l->step.in.model, h));
+    const double speed = perpi_smooth_speed(model, l->step.in.settings, h),
+                 reach = perpi_smooth_reach(barrier, speed);
+    const double own_reach =
+        perpi_smooth_reach(barrier, perpi_smooth_speed(l->step.in.model, l->step.in.settings, h));
     const perpi_smooth_laws* laws = l->smooth;
     perpi_smooth_kappa(P, barrier, speed, laws->mass, laws->varied);
     for (int32_t i = 0; i < P->constraint_count; ++i) {
