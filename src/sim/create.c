@@ -7,6 +7,7 @@
 #include "sim/measure.h"
 #include "step/force_rows.h"
 #include "step/repair.h"
+#include "step/smooth_step.h"
 
 /* ---- checking the definition ----------------------------------------------------------------- */
 
@@ -538,6 +539,7 @@ static void free_step(perpi_step* x)
     perpi_collider_destroy(x->collider);
     perpi_formulation_destroy(x->formulation);
     perpi_joint_system_destroy(x->system);
+    perpi_smooth_solver_destroy(x->smooth);
     void* const owned[] = {x->check,
                            x->middle,
                            x->q_start,
