@@ -12,6 +12,7 @@
 #include "collide/collide.h"
 #include "collide/narrow/patch.h"
 #include "collide/polytope/polyhedron.h"
+#include "collide/reach.h"
 
 /* Times the scene's length: a shallower overlap is rounding. */
 #define SIDE_DEPTH 1e-9
@@ -101,6 +102,7 @@ struct perpi_collider {
     bool* moved;           /* bodies whose pose has changed since */
     double last_length;
     perpi_candidate_list* lane; /* of other threads */
+    perpi_reach* reach;         /* pairs that joints keep apart, or NULL */
 };
 
 /* For the types of shapes that the model has. */
@@ -216,6 +218,7 @@ void perpi_collider_destroy(perpi_collider* collider)
         perpi_free(context, collider->lane[i].leaves);
     }
     perpi_free(context, collider->lane);
+    perpi_reach_free(context, collider->reach);
     perpi_free(context, collider);
 }
 
@@ -371,6 +374,23 @@ static bool may_collide(perpi_collider* c, int32_t a, int32_t b)
 bool perpi_collider_allows(perpi_collider* collider, int32_t a, int32_t b)
 {
     return may_collide(collider, a, b);
+}
+
+static bool collider_allows(void* user, int32_t a, int32_t b)
+{
+    return may_collide(user, a, b);
+}
+
+perp_status perpi_collider_find_reach(perpi_collider* c, const perpi_collider* like)
+{
+    perpi_reach_free(c->context, c->reach);
+    return like != NULL ? perpi_reach_copy(c->context, c->model, like->reach, &c->reach)
+                        : perpi_reach_find(c->context, c->model, collider_allows, c, &c->reach);
+}
+
+int32_t perpi_collider_out_of_reach(const perpi_collider* collider)
+{
+    return perpi_reach_count(collider->reach);
 }
 
 static void sort_features(perpi_candidate* item, size_t count)
@@ -813,6 +833,13 @@ static perp_status copy_candidates(const perpi_collider* c, const pair_record* l
     return status;
 }
 
+/* Joints keep the pair farther apart than it is searched. */
+static bool kept_apart(const narrow_job* job, const pair_record* r)
+{
+    return job->c->reach != NULL && !r->sided && !(r->patch > 0.0) &&
+           perpi_reach_apart(job->c->reach, job->pose, r->pair.body_a, r->pair.body_b, r->reach);
+}
+
 /* The pairs of one lane, in their order; records have their places in the list of the lane. */
 static perp_status narrow_lane(perpi_lane* lane, void* data)
 {
@@ -840,7 +867,7 @@ static perp_status narrow_lane(perpi_lane* lane, void* data)
         if (last != NULL && !c->moved[pair->body_a] && !c->moved[pair->body_b] &&
             (same_description(last, r) || searched_enough(job, last, r))) {
             status = copy_candidates(c, last, list);
-        } else if (known.find != NULL) {
+        } else if (known.find != NULL && !kept_apart(job, r)) {
             status = narrow_phase(c, r, &known, list);
         }
         r->count = list->count - r->first;

@@ -198,6 +198,13 @@ PERP_NODISCARD perp_status perpi_collide(perpi_collider* collider, const perpi_p
                                          const double* margin, const perpi_candidate** candidate,
                                          size_t* count);
 
+/* Finds the pairs of links that cannot meet within the limits of their joints (reach.h), or copies those of another
+ * collider for the same model. Candidates are the same without them. */
+PERP_NODISCARD perp_status perpi_collider_find_reach(perpi_collider* collider,
+                                                     const perpi_collider* like);
+/* Their number. */
+int32_t perpi_collider_out_of_reach(const perpi_collider* collider);
+
 /* Whether the two bodies (a < b) can collide at all. */
 bool perpi_collider_allows(perpi_collider* collider, int32_t a, int32_t b);
 
