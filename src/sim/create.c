@@ -524,11 +524,18 @@ perp_status perpi_sim_create_quietly(perp_context* context, const perp_model* mo
 perp_status perp_sim_create(perp_context* context, const perp_model* model, const perp_sim_def* def,
                             perp_sim** sim)
 {
-    const perp_status status = perpi_sim_create_quietly(context, model, def, sim);
+    perp_sim* made = NULL;
+    perp_status status = perpi_sim_create_quietly(context, model, def, &made);
     if (status == PERP_OK) {
-        perpi_sim_warn_of_crossing(*sim);
+        status = perpi_collider_find_reach(made->work.collider, NULL);
     }
-    return status;
+    if (status != PERP_OK) {
+        perp_sim_destroy(made);
+        return status;
+    }
+    perpi_sim_warn_of_crossing(made);
+    *sim = made;
+    return PERP_OK;
 }
 
 /* ---- destroying ------------------------------------------------------------------------------ */
