@@ -325,6 +325,17 @@ static perp_status find_loops(perp_sim* sim)
     return status;
 }
 
+/* Bodies without mass. */
+static perp_status check_frames(const perp_model* model)
+{
+    if (model->massless_count > 0 && model->bounces && model->impact_law == PERP_IMPACT_POISSON) {
+        return perpi_fail(model->context, PERP_ERROR_UNSUPPORTED,
+                          "restitution: Poisson's law does not take bodies without mass; use "
+                          "Newton's");
+    }
+    return perpi_chains_check(model);
+}
+
 /* Workspace of the outer iteration. Velocities are compared in the norm of the kinetic energy. */
 static perp_status prepare_outer(perp_sim* sim)
 {
@@ -487,6 +498,9 @@ static perp_status create_parts(perp_sim* sim, const perp_sim_def* asked)
         }
     }
     status = perpi_sim_check_springs(sim);
+    if (status == PERP_OK) {
+        status = check_frames(sim->model);
+    }
     if (status == PERP_OK) {
         status = perpi_sim_start(sim);
     }
