@@ -151,6 +151,19 @@ static bool carries_momentum(const perp_sim* sim)
            !sim->stepper->equilibrium_search && perpi_momentum_differs(sim->model);
 }
 
+/* Heaps: see perpi_contact_rules. In scenes of fewer bodies the solvers meet few such pairs at once. */
+static const double ALIGNED = 1e-5; /* radians */
+
+static double choose_alignment(const perp_model* model)
+{
+    enum { HEAP = 50 }; /* dynamic bodies */
+    int32_t dynamic = 0;
+    for (size_t i = 0; i < model->body_count; ++i) {
+        dynamic += model->body[i].type == PERP_BODY_DYNAMIC;
+    }
+    return model->dimension == 3 && dynamic >= HEAP ? ALIGNED : 0.0;
+}
+
 /* Selects contact model, stepper and settings, and checks that they are compatible. */
 static perp_status choose_models(perp_sim* sim, const perp_sim_def* def)
 {
@@ -158,6 +171,7 @@ static perp_status choose_models(perp_sim* sim, const perp_sim_def* def)
     perpi_step* work = &sim->work;
     perp_status status = check_cone(context, sim->model, def, &work->rules);
     work->rules.single_primary = def->single_primary;
+    work->rules.align = choose_alignment(sim->model);
     if (status != PERP_OK) {
         return status;
     }
