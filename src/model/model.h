@@ -124,6 +124,8 @@ typedef struct perpi_controller {
     int32_t* moved; /* the bodies that it holds: with gravity */
     int32_t moved_count;
     double moved_sign; /* of a joint: +1 if they are on the side of b */
+    int32_t row;       /* the first of its rows among those of controllers */
+    int32_t rows;      /* 1, or 2 where the joint has a velocity limit (force_rows.c) */
 } perpi_controller;
 
 /* A joint: a frame on each body, columns x, y, z = axis, that coincide at the start. Side 0 is a,
@@ -147,6 +149,7 @@ typedef struct perpi_joint {
     perp_motor_type motor;
     perpi_value target;
     double max_effort;
+    double velocity_limit; /* of its motor and its controllers; INFINITY: none */
     bool collide;
     int32_t rows;        /* equality rows */
     int32_t coordinates; /* 0..3 */
@@ -184,6 +187,7 @@ struct perp_model {
     int32_t support_points; /* of all bodies */
     perpi_controller* controller;
     size_t controller_count, controller_capacity;
+    int32_t controller_rows; /* of all controllers */
     perpi_joint* joint;
     size_t joint_count, joint_capacity;
     perpi_joined* joined; /* sorted, each pair once */

@@ -598,6 +598,7 @@ static json_t* joint_json(writer* w, size_t index)
     put_number(w, joint, "friction", def->friction, 0.0);
     put_number(w, joint, "damping", def->damping, 0.0);
     put_number(w, joint, "armature", def->armature, 0.0);
+    put_number(w, joint, "velocity_limit", def->velocity_limit, INFINITY);
     if (def->motor.type != PERP_MOTOR_NONE) {
         put(w, joint, "motor", motor_json(w, &def->motor));
     }

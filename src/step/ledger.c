@@ -328,7 +328,7 @@ static void add_efforts(const perpi_ledger_input* in, perp_ledger* sum)
     for (int32_t i = 0; i < (int32_t)in->model->joint_count; ++i) {
         const perpi_joint* joint = &in->model->joint[i];
         double impulse = in->h * in->joint_input[i].effort;
-        if (joint->motor == PERP_MOTOR_EFFORT) {
+        if (joint->motor == PERP_MOTOR_EFFORT && !isfinite(joint->velocity_limit)) {
             impulse += in->joint[i].law[PERPI_LAW_MOTOR];
         }
         if (impulse != 0.0) {
@@ -362,8 +362,9 @@ static void add_force_rows(const perpi_ledger_input* in, perp_ledger* sum)
         index += 1;
     }
     for (size_t i = 0; i < model->controller_count; ++i, ++index) {
-        sum->motors += row_work(in, index, 0, in->p_problem[f->force_row + rows], sum);
-        rows += 1;
+        for (int32_t r = 0; r < model->controller[i].rows; ++r, ++rows) {
+            sum->motors += row_work(in, index, r, in->p_problem[f->force_row + rows], sum);
+        }
     }
 }
 
