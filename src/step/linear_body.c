@@ -1,18 +1,19 @@
 /* src/step/linear_body.c - the parts of bodies in a linearised step: see linear_parts.h. */
 #include <string.h>
 
+#include "base/turn.h"
 #include "step/linear_parts.h"
 
 /* ---- small matrices ------------------------------------------------------------------------------*/
 
 static const mat3 ZERO = {{{0, 0, 0}, {0, 0, 0}, {0, 0, 0}}};
 
-mat3 perpi_m3_cross(vec3 a)
+static mat3 m3_cross(vec3 a) /* a x */
 {
     return (mat3){{{0, -a.z, a.y}, {a.z, 0, -a.x}, {-a.y, a.x, 0}}};
 }
 
-mat3 perpi_m3_madd(mat3 A, double s, mat3 B)
+static mat3 m3_madd(mat3 A, double s, mat3 B)
 {
     for (int i = 0; i < 3; ++i) {
         for (int j = 0; j < 3; ++j) {
@@ -39,20 +40,10 @@ static mat3 m3_general_inverse(mat3 A)
                    {s * r2.x, s * r2.y, s * r2.z}}};
 }
 
-mat3 perpi_exp_derivative(vec3 x)
+/* d (I a) by a rotation, a fixed: dphi x (I a) - I (dphi x a). */
+static mat3 inertia_turn(mat3 I, vec3 a)
 {
-    const double a = v3_norm(x), q = a * a;
-    const double s = a < 1e-3 ? 1.0 - q / 6.0 + q * q / 120.0 : sin(a) / a;
-    const double c = a < 1e-3 ? 0.5 - q / 24.0 + q * q / 720.0 : (1.0 - cos(a)) / q;
-    const double d = a < 1e-3 ? 1.0 / 6.0 - q / 120.0 : (1.0 - s) / q;
-    mat3 J = perpi_m3_madd(ZERO, s, m3_identity());
-    J = perpi_m3_madd(J, c, perpi_m3_cross(x));
-    return perpi_m3_madd(J, d, m3_outer(x, x));
-}
-
-mat3 perpi_inertia_turn(mat3 I, vec3 a)
-{
-    return perpi_m3_madd(m3_mm(I, perpi_m3_cross(a)), -1.0, perpi_m3_cross(m3_mul(I, a)));
+    return m3_madd(m3_mm(I, m3_cross(a)), -1.0, m3_cross(m3_mul(I, a)));
 }
 
 /* ---- bodies --------------------------------------------------------------------------------------*/
@@ -74,14 +65,14 @@ static void differentiate_wrenches(const perpi_step_input* in, const perpi_pose*
         if (w->body_frame) {
             f = m3_mul(pose->R, f);
             m = m3_mul(pose->R, m);
-            df = perpi_m3_madd(ZERO, -1.0, perpi_m3_cross(f));
-            dm = perpi_m3_madd(ZERO, -1.0, perpi_m3_cross(m));
+            df = m3_madd(ZERO, -1.0, m3_cross(f));
+            dm = m3_madd(ZERO, -1.0, m3_cross(m));
         }
         /* d(r x f) = (phi x r) x f + r x df = f x (r x phi) + r x df */
-        dm = perpi_m3_madd(dm, 1.0, m3_mm(perpi_m3_cross(f), perpi_m3_cross(arm)));
-        dm = perpi_m3_madd(dm, 1.0, m3_mm(perpi_m3_cross(arm), df));
-        b->force_turn = perpi_m3_madd(b->force_turn, in->h, df);
-        b->torque_turn = perpi_m3_madd(b->torque_turn, in->h, dm);
+        dm = m3_madd(dm, 1.0, m3_mm(m3_cross(f), m3_cross(arm)));
+        dm = m3_madd(dm, 1.0, m3_mm(m3_cross(arm), df));
+        b->force_turn = m3_madd(b->force_turn, in->h, df);
+        b->torque_turn = m3_madd(b->torque_turn, in->h, dm);
     }
 }
 
@@ -99,8 +90,8 @@ static void differentiate_spin(const perpi_linear_step* l, const perpi_body* bod
     const vec3 W = m3_mul(I_inverse, m3_tmul(R, spin)), turned = m3_tmul(R, spin);
     const mat3 turn = q4_matrix(q4_exp(v3_scale(-h, W)));
     /* F(W) = I W - exp(-h W) Lambda, dF = D dW - turn dLambda + W x turned dh */
-    mat3 D = m3_mm(perpi_m3_cross(turned), perpi_exp_derivative(v3_scale(-h, W)));
-    D = perpi_m3_madd(I, -h, D);
+    mat3 D = m3_mm(m3_cross(turned), perpi_turn_derivative(v3_scale(-h, W)));
+    D = m3_madd(I, -h, D);
     const mat3 W_Lambda = m3_mm(m3_general_inverse(D), turn);
     const mat3 RI = m3_mm(R, I), RIW = m3_mm(RI, W_Lambda), Rt = m3_transpose(R);
     /* dLambda = I R' (dw - phi x w) + R' (h dtorque - phi x h torque) */
@@ -108,14 +99,14 @@ static void differentiate_spin(const perpi_linear_step* l, const perpi_body* bod
     const mat3 rate = m3_mm(RIW, m3_mm(I, Rt));
     b->spin_torque = back;
     b->spin_rate = rate;
-    b->spin_turn = perpi_m3_madd(ZERO, -1.0, perpi_m3_cross(spin));
-    b->spin_turn = perpi_m3_madd(b->spin_turn, 1.0, m3_mm(rate, perpi_m3_cross(w)));
-    b->spin_turn = perpi_m3_madd(b->spin_turn, 1.0, m3_mm(back, perpi_m3_cross(v3_scale(in->h, torque))));
+    b->spin_turn = m3_madd(ZERO, -1.0, m3_cross(spin));
+    b->spin_turn = m3_madd(b->spin_turn, 1.0, m3_mm(rate, m3_cross(w)));
+    b->spin_turn = m3_madd(b->spin_turn, 1.0, m3_mm(back, m3_cross(v3_scale(in->h, torque))));
     if (f->midway && body->joints == 0 && f->touched[b->body] && part < 1.0) {
         /* part = 1/2 + (h |w|)^2 */
         const vec3 dpart = v3_scale(2.0 * in->h * in->h, w);
         const vec3 dW = m3_mul(m3_general_inverse(D), v3_scale(-in->h, v3_cross(W, turned)));
-        b->spin_rate = perpi_m3_madd(b->spin_rate, 1.0, m3_outer(m3_mul(RI, dW), dpart));
+        b->spin_rate = m3_madd(b->spin_rate, 1.0, m3_outer(m3_mul(RI, dW), dpart));
     }
 }
 
@@ -124,7 +115,7 @@ static void shift_rotation(const perpi_linear_step* l, perpi_linear_body* b)
 {
     if (l->step.offset != NULL) {
         const vec3 phi = perpi_state_rate(l->step.in.model, l->step.offset, b->body);
-        b->turn_offset = m3_mm(b->turn_turn, perpi_exp_derivative(phi));
+        b->turn_offset = m3_mm(b->turn_turn, perpi_turn_derivative(phi));
         b->turn_turn = m3_mm(b->turn_turn, q4_matrix(q4_exp(phi)));
     }
 }
@@ -135,7 +126,7 @@ static void differentiate_rotation(const perpi_linear_step* l, perpi_linear_body
     const double h = l->step.in.h, rate = v3_norm(w);
     if (!l->step.in.settings->linear_rotation) {
         b->turn_turn = q4_matrix(q4_exp(v3_scale(h, w)));
-        b->turn_rate = perpi_m3_madd(ZERO, h, perpi_exp_derivative(v3_scale(h, w)));
+        b->turn_rate = m3_madd(ZERO, h, perpi_turn_derivative(v3_scale(h, w)));
         shift_rotation(l, b);
         return;
     }
@@ -144,10 +135,10 @@ static void differentiate_rotation(const perpi_linear_step* l, perpi_linear_body
     /* r = factor(|w|) w; d factor / d|w| = (h / (1 + half^2) - factor) / |w| */
     const double slope =
         half < 1e-4 ? -h * h * h / 6.0 : (h / (1.0 + half * half) - factor) / (rate * rate);
-    const mat3 dr = perpi_m3_madd(perpi_m3_madd(ZERO, factor, m3_identity()), slope, m3_outer(w, w));
+    const mat3 dr = m3_madd(m3_madd(ZERO, factor, m3_identity()), slope, m3_outer(w, w));
     const vec3 r = v3_scale(factor, w);
     b->turn_turn = q4_matrix(q4_exp(r));
-    b->turn_rate = m3_mm(perpi_exp_derivative(r), dr);
+    b->turn_rate = m3_mm(perpi_turn_derivative(r), dr);
     shift_rotation(l, b);
 }
 
@@ -161,11 +152,11 @@ static void differentiate_carry(const perpi_linear_step* l, const perpi_body* bo
         perpi_state_rate(model, l->step.corrected ? l->carried : l->step.v_end, b->body);
     const vec3 L = v3_sub(m3_mul(b->I, w_next), l->f->gyroscopic[b->body]);
     b->carry = inverse;
-    b->carry_turn = perpi_m3_madd(m3_mm(inverse, perpi_m3_cross(L)), -1.0, perpi_m3_cross(w_state));
-    b->L_turn = perpi_m3_madd(perpi_inertia_turn(b->I, w_next), 1.0, perpi_inertia_turn(b->I, w));
-    b->L_turn = perpi_m3_madd(b->L_turn, -1.0, b->spin_turn);
-    b->L_rate = perpi_m3_madd(b->I, -1.0, b->spin_rate);
-    b->L_torque = perpi_m3_madd(m3_identity(), -1.0, b->spin_torque);
+    b->carry_turn = m3_madd(m3_mm(inverse, m3_cross(L)), -1.0, m3_cross(w_state));
+    b->L_turn = m3_madd(inertia_turn(b->I, w_next), 1.0, inertia_turn(b->I, w));
+    b->L_turn = m3_madd(b->L_turn, -1.0, b->spin_turn);
+    b->L_rate = m3_madd(b->I, -1.0, b->spin_rate);
+    b->L_torque = m3_madd(m3_identity(), -1.0, b->spin_torque);
 }
 
 /* An impact: M v' = M v + J' p at the same pose. */
@@ -189,8 +180,8 @@ static void make_body_of_impact(perpi_linear_step* l, const perpi_body* body, pe
     const mat3 inverse = m3_inverse(b->I);
     memcpy(b->M_inverse + 3, inverse.m, sizeof inverse.m);
     if (b->unround) {
-        b->spin_turn = perpi_inertia_turn(b->I, perpi_state_rate(in->model, in->v, index));
-        b->M_turn = perpi_inertia_turn(b->I, v3_from(l->v + l->f->dof[b->block] + 3));
+        b->spin_turn = inertia_turn(b->I, perpi_state_rate(in->model, in->v, index));
+        b->M_turn = inertia_turn(b->I, v3_from(l->v + l->f->dof[b->block] + 3));
     }
 }
 
@@ -254,7 +245,7 @@ static perp_status make_body(perpi_linear_step* l, int32_t index, perpi_linear_b
         }
     }
     differentiate_spin(l, body, b, w, torque);
-    b->M_turn = perpi_inertia_turn(b->I, w_next);
+    b->M_turn = inertia_turn(b->I, w_next);
     if (l->step.carries) {
         differentiate_carry(l, body, b, w, w_next);
     }

@@ -6,7 +6,21 @@
  */
 #include <string.h>
 
+#include "base/turn.h"
 #include "step/linear_parts.h"
+
+static mat3 cross_of(vec3 a) /* a x */
+{
+    return (mat3){{{0, -a.z, a.y}, {a.z, 0, -a.x}, {-a.y, a.x, 0}}};
+}
+
+static mat3 sub(mat3 A, mat3 B)
+{
+    for (int k = 0; k < 9; ++k) {
+        A.m[k / 3][k % 3] -= B.m[k / 3][k % 3];
+    }
+    return A;
+}
 
 static const double* early_of(const perpi_linear_step* l, const double* offset)
 {
@@ -28,7 +42,7 @@ static void make_body(perpi_linear_step* l, int32_t i, const double* offset, con
         return;
     }
     b->turn = q4_matrix(q4_exp(phi));
-    b->turn_offset = perpi_exp_derivative(phi);
+    b->turn_offset = perpi_turn_derivative(phi);
     if (perpi_inertia_round(body)) {
         return;
     }
@@ -38,9 +52,8 @@ static void make_body(perpi_linear_step* l, int32_t i, const double* offset, con
     const mat3 inverse = m3_mm(to.R, m3_mm(m3_inverse(body->inertia), m3_transpose(to.R)));
     const vec3 w = perpi_state_rate(model, l->step.in.v, i), L = m3_mul(I, w);
     b->rate = m3_mm(inverse, I);
-    b->rate_turn = m3_mm(inverse, perpi_inertia_turn(I, w));
-    b->rate_turned = perpi_m3_madd(m3_mm(inverse, perpi_m3_cross(L)), -1.0,
-                                   perpi_m3_cross(perpi_state_rate(model, v_to, i)));
+    b->rate_turn = m3_mm(inverse, sub(m3_mm(I, cross_of(w)), cross_of(L)));
+    b->rate_turned = sub(m3_mm(inverse, cross_of(L)), cross_of(perpi_state_rate(model, v_to, i)));
 }
 
 perp_status perpi_linear_displace_start(perpi_linear_step* l)

@@ -82,6 +82,16 @@ static void add_row(const contact_place* p, const perpi_contact_derivative* g, c
     }
 }
 
+/* Columns of prescribed bodies, whose number is none of the state. */
+static void leave_out_prescribed(const perpi_linear_step* l, const perp_contact* c,
+                                 double by[PERPI_PAIR_DOFS])
+{
+    for (int column = 0; column < PERPI_PAIR_DOFS; ++column) {
+        const int32_t body = column < 6 ? c->body_a : c->body_b;
+        by[column] = l->step.in.model->body[body].dofs > 0 ? by[column] : 0.0;
+    }
+}
+
 /* ---- the velocities of the rows ------------------------------------------------------------------*/
 
 static pair_field field_of(const perpi_linear_step* l, const perp_contact* c, const double* flat)
@@ -96,10 +106,11 @@ static pair_field field_of(const perpi_linear_step* l, const perp_contact* c, co
     return f;
 }
 
-/* Velocities before the impact; prescribed: those of the problem, or the mean over the step, by the motion in `model`. */
-static perp_status field_before(const perpi_linear_step* l, const perp_model* model,
-                                const perp_contact* c, bool mean, pair_field* f)
+/* Velocities before the impact; prescribed: those of the problem, or the mean over the step of `moves`; NULL: not asked for. */
+static perp_status field_before(const perpi_linear_step* l, const perp_contact* c,
+                                const perp_model* moves, pair_field* f)
 {
+    const perp_model* model = l->step.in.model;
     const int32_t body[2] = {c->body_a, c->body_b};
     perp_status status = PERP_OK;
     *f = field_of(l, c, l->step.in.v);
@@ -109,8 +120,8 @@ static perp_status field_before(const perpi_linear_step* l, const perp_model* mo
         }
         f->v[side] = l->f->given_v[body[side]];
         f->w[side] = l->f->given_w[body[side]];
-        if (mean) {
-            status = perpi_prescribed_velocity(model, body[side], l->step.in.t, l->step.h_meeting,
+        if (moves != NULL) {
+            status = perpi_prescribed_velocity(moves, body[side], l->step.in.t, l->step.h_meeting,
                                                l->step.in.q, &f->v[side], &f->w[side]);
         }
     }
@@ -179,8 +190,8 @@ static void acting_parts(const perpi_linear_step* l, const perp_contact* c, doub
     }
 }
 
-/* The numbers of a meeting at a geometry. */
-static perp_status evaluate_meeting(const perpi_linear_step* l, const perp_model* model,
+/* The numbers of a meeting at a geometry, with the motions of a model. */
+static perp_status evaluate_meeting(const perpi_linear_step* l, const perp_model* moves,
                                     const perp_contact* c, perpi_meeting* m)
 {
     const contact_place p = place_of_contact(l, c);
@@ -188,9 +199,9 @@ static perp_status evaluate_meeting(const perpi_linear_step* l, const perp_model
     double part[2];
     pair_field before, mean;
     acting_parts(l, c, part);
-    perp_status status = field_before(l, model, c, false, &before);
+    perp_status status = field_before(l, c, NULL, &before);
     if (status == PERP_OK) {
-        status = field_before(l, model, c, true, &mean);
+        status = field_before(l, c, moves, &mean);
     }
     if (status != PERP_OK) {
         return status;
@@ -254,12 +265,6 @@ static double drift_of(const perpi_linear_step* l, const perp_contact* c, const 
 
 /* ---- derivatives ---------------------------------------------------------------------------------*/
 
-/* Whether a column belongs to a prescribed body. */
-static bool is_given(const perpi_linear_step* l, const perp_contact* c, int column)
-{
-    return l->step.in.model->body[column < 6 ? c->body_a : c->body_b].dofs == 0;
-}
-
 static perp_status differentiate_meeting(const perpi_linear_step* l, int32_t i, perpi_meeting* m)
 {
     const perp_contact* c = &l->step.in.contact[i];
@@ -271,10 +276,10 @@ static perp_status differentiate_meeting(const perpi_linear_step* l, int32_t i, 
     acting_parts(l, c, part);
     perp_status status = perpi_contact_change(l->step.in.model, l->f->pose, c, &g);
     if (status == PERP_OK) {
-        status = field_before(l, l->step.in.model, c, false, &before);
+        status = field_before(l, c, NULL, &before);
     }
     if (status == PERP_OK) {
-        status = field_before(l, l->step.in.model, c, true, &mean);
+        status = field_before(l, c, l->step.in.model, &mean);
     }
     if (status != PERP_OK) {
         return status;
@@ -302,16 +307,11 @@ static perp_status differentiate_meeting(const perpi_linear_step* l, int32_t i, 
                 m->time[k][column] = -gap[k][column] / fall;
             }
         }
-        double by_mean[PERPI_PAIR_DOFS] = {0}, by_gain[PERPI_PAIR_DOFS] = {0};
-        add_row(&p, &g, &mean, part, -t / fall, m->time[BY_Q], by_mean);
+        add_row(&p, &g, &mean, part, -t / fall, m->time[BY_Q], m->time[BY_V]);
+        leave_out_prescribed(l, c, m->time[BY_V]); /* the mean of a motion */
         add_row(&p, &g, &gained, found ? ENDS : part, -(0.5 * t + 0.5 * t * t / h) / fall,
-                m->time[BY_Q], by_gain);
-        /* the mean velocity of a prescribed body is that of its motion, not of the state */
-        for (int column = 0; column < PERPI_PAIR_DOFS; ++column) {
-            const bool given = is_given(l, c, column);
-            m->time[BY_V][column] += given ? 0.0 : by_mean[column];
-            m->time[found ? BY_GAIN : BY_FREE][column] += given && !found ? 0.0 : by_gain[column];
-        }
+                m->time[BY_Q], m->time[found ? BY_GAIN : BY_FREE]);
+        leave_out_prescribed(l, c, m->time[BY_FREE]);
     }
     return PERP_OK;
 }
@@ -330,7 +330,7 @@ static perp_status differentiate_drift(const perpi_linear_step* l, int32_t i, pe
     acting_parts(l, c, part);
     perp_status status = perpi_contact_change(l->step.in.model, l->f->pose, c, &g);
     if (status == PERP_OK) {
-        status = field_before(l, l->step.in.model, c, false, &before);
+        status = field_before(l, c, NULL, &before);
     }
     if (status != PERP_OK) {
         return status;
@@ -339,10 +339,11 @@ static perp_status differentiate_drift(const perpi_linear_step* l, int32_t i, pe
     const pair_field forced = field_forced(l, c);
     double by_forces[PERPI_PAIR_DOFS] = {0};
     add_row(&p, &g, &forced, part, by_met * part_of_step, m->drift[BY_Q], by_forces);
+    leave_out_prescribed(l, c, by_forces);
     for (int column = 0; column < PERPI_PAIR_DOFS; ++column) {
         const bool spins =
             body_spins(l->step.in.model, column < 6 ? c->body_a : c->body_b) && column % 6 >= 3;
-        m->drift[BY_FREE][column] += spins || is_given(l, c, column) ? 0.0 : by_forces[column];
+        m->drift[BY_FREE][column] += spins ? 0.0 : by_forces[column];
     }
     for (int k = 0; k < PERPI_MEETING_PARTS; ++k) {
         for (int column = 0; column < PERPI_PAIR_DOFS; ++column) {

@@ -6,6 +6,7 @@
  * linear_vary.c   what parameters change
  * linear_terms.c  terms of rows that act on more than a pair of bodies
  * linear_correct.c joints that are closed at the end of a step, and the projection of the velocities
+ * linear_given.c  what the velocities of prescribed bodies change
  * linear_impact.c impacts of fixed steps, and the offset of the poses that they leave
  * linear_displaced.c steps that start displaced by such an offset
  * linear_direction.c one-sided derivatives
@@ -141,6 +142,8 @@ struct perpi_linear_step {
     double *q_next, *v_next, *s_next;
     size_t q_next_capacity, v_next_capacity, s_next_capacity;
     bool frozen_done;
+    perpi_given_rows* given;
+    size_t given_capacity;
     perpi_solved solved;
     perpi_pose* pose_before;
     size_t pose_before_capacity;
@@ -154,6 +157,7 @@ struct perpi_linear_step {
     int32_t* weak_index;
     size_t weak_index_capacity;
     perp_lcp_solver* lcp;
+    struct perpi_smooth_laws* smooth; /* of smoothed steps; else NULL */
 };
 
 /* linear_step.c: room for the arrays of the formulated problem; then u, w and the sizes of its rows; then the
@@ -233,12 +237,6 @@ int32_t perpi_linear_place(const perpi_linear_step* l, const int32_t body[2], in
 
 /* linear_body.c */
 PERP_NODISCARD perp_status perpi_linear_bodies(perpi_linear_step* l);
-mat3 perpi_m3_cross(vec3 a); /* a x */
-mat3 perpi_m3_madd(mat3 A, double s, mat3 B);
-/* J in exp(x + d) = exp(J d) exp(x), to first order in d. */
-mat3 perpi_exp_derivative(vec3 x);
-/* d (I a) by a rotation, a fixed: dphi x (I a) - I (dphi x a). */
-mat3 perpi_inertia_turn(mat3 I, vec3 a);
 
 /* linear_displaced.c: if the offset displaces bodies before the step, its start becomes the displaced one; then its
  * displacements, and derivatives by those of the state. Flags contacts of such bodies that act. */
@@ -282,6 +280,9 @@ void perpi_linear_advance(const perpi_linear_step* l, const double* dx, const do
                           double* next);
 void perpi_linear_advance_adjoint(const perpi_linear_step* l, const double* y_next, double* y,
                                   double* m);
+/* linear_given.c: impacts, by the velocities of prescribed bodies. */
+void perpi_linear_given_residual(const perpi_linear_step* l, const double* dv, double* r_u);
+void perpi_linear_given_residual_adjoint(const perpi_linear_step* l, const double* m_u, double* yv);
 /* x: laid out as velocities. */
 void perpi_linear_add_place(const perpi_linear_step* l, double* x, int32_t body, vec3 add);
 void perpi_linear_add_turn(const perpi_linear_step* l, double* x, int32_t body, vec3 add);

@@ -12,7 +12,7 @@ static perp_status room_for_term(perpi_linear_step* l)
                       sizeof *l->term);
 }
 
-/* Rows of impacts with prescribed bodies, whose velocities are part of the state. */
+/* Rows of joints with prescribed bodies in an impact: their velocities are part of the state. Of contacts: linear_given.c. */
 static perp_status make_given(perpi_linear_step* l, int32_t i)
 {
     perp_status status = PERP_OK;
@@ -20,12 +20,6 @@ static perp_status make_given(perpi_linear_step* l, int32_t i)
         status = room_for_term(l);
         if (status == PERP_OK &&
             perpi_given_differentiate(&l->solved, i, r, &l->term[l->term_count])) {
-            /* Newton's law of adaptive steps has e times the velocity before, too */
-            const bool rebounds = r == 0 && i < l->f->contact_count && !l->met;
-            const double e = rebounds ? l->rebound[i] : 0.0;
-            for (int c = 0; c < PERPI_PAIR_DOFS; ++c) {
-                l->term[l->term_count].rate[c] *= 1.0 + e;
-            }
             l->term_count += 1;
         }
     }
@@ -52,7 +46,7 @@ perp_status perpi_linear_make_terms(perpi_linear_step* l)
 {
     const int32_t joints = l->f->contact_count, end = joints + l->f->joint_count;
     perp_status status = PERP_OK;
-    for (int32_t i = l->step.impact ? 0 : joints; status == PERP_OK && i < end; ++i) {
+    for (int32_t i = joints; status == PERP_OK && i < end; ++i) {
         if (l->d_of[i] < 0) {
             continue;
         }
@@ -60,7 +54,7 @@ perp_status perpi_linear_make_terms(perpi_linear_step* l)
         if (status == PERP_OK) {
             status = room_for_term(l);
         }
-        if (status == PERP_OK && i >= joints &&
+        if (status == PERP_OK &&
             perpi_term_differentiate(&l->solved, i, &l->term[l->term_count])) {
             l->term_count += 1;
         }

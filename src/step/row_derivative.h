@@ -68,7 +68,7 @@ bool perpi_term_differentiate(const perpi_solved* at, int32_t index, perpi_row_t
  * no such part. */
 bool perpi_feed_forward_differentiate(const perpi_solved* at, int32_t controller, int32_t part,
                                       perpi_row_term* term);
-/* Row r of constraint `index` by the velocities of prescribed bodies, as in->v has them. False: it has none. */
+/* Row r of constraint `index`, of a joint, by the velocities of prescribed bodies, as in->v has them. False: it has none. */
 bool perpi_given_differentiate(const perpi_solved* at, int32_t index, int32_t r,
                                perpi_row_term* term);
 /* A contact without friction and gap, whose normal and point are those of an earlier pose (change: there), by the present
