@@ -59,6 +59,9 @@ perp_status perpi_gradient_check_sim(perp_sim* sim)
     if (sim->def.allow_overlap) {
         return refuse(sim, "allow_overlap moves bodies at the start, which has no derivative");
     }
+    if (model->massless_count > 0) {
+        return refuse(sim, "bodies without mass have no derivative");
+    }
     for (size_t i = 0; i < sim->model->controller_count; ++i) {
         if (sim->model->controller[i].gravity) {
             return refuse(sim, "feed-forward of gravity has no derivative");

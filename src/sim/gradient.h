@@ -66,6 +66,12 @@ PERP_NODISCARD perp_status perpi_gradient_check(perp_sim* sim, int32_t measure);
 /* Likewise, for quantities of the state along the run instead of a measure. */
 PERP_NODISCARD perp_status perpi_gradient_check_sim(perp_sim* sim);
 
+/* smooth.c: from here on the simulation has smoothed laws. Refuses what has none, and barrier parameters out of
+ * [PERPI_SMOOTH_LEAST, PERPI_SMOOTH_MOST]: below, redundant contacts leave impulses to rounding. */
+#define PERPI_SMOOTH_MOST 1.0
+#define PERPI_SMOOTH_LEAST 1e-8
+PERP_NODISCARD perp_status perpi_sim_smooth(perp_sim* sim, double barrier);
+
 /* And such parameters; perpi_gradient_run does so by itself. */
 PERP_NODISCARD perp_status perpi_gradient_check_parameters(perp_sim* sim,
                                                            const perpi_gradient_input* in);

@@ -128,6 +128,7 @@ struct perpi_linear_step {
     int32_t* weak_index;
     size_t weak_index_capacity;
     perp_lcp_solver* lcp;
+    struct perpi_smooth_laws* smooth; /* of smoothed steps; else NULL */
 };
 
 /* linear_step.c: room for the arrays of the formulated problem; then u, w and the sizes of its rows; then the
