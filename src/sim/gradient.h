@@ -76,6 +76,9 @@ PERP_NODISCARD perp_status perpi_sim_smooth(perp_sim* sim, double barrier);
 PERP_NODISCARD perp_status perpi_gradient_check_parameters(perp_sim* sim,
                                                            const perpi_gradient_input* in);
 
+/* Whether a quantity of the state depends on numbers of the model, too. */
+bool perpi_gradient_reads_model(const perp_quantity* quantity);
+
 /* Runs the simulation from its present state to its end. gradient: parameter_count; start: derivatives by the start
  * state (perpi_gradient_start_size), only of the adjoint; NULL: not asked for. */
 int32_t perpi_gradient_start_size(const perp_model* model);

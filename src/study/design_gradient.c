@@ -227,18 +227,6 @@ static bool slope_of(perp_study* s, const json_t* measures, int32_t row, double*
     return good;
 }
 
-/* d^2 of the objective by two slots, for its curvature; and d of it by one. */
-static double second_by(const perpi_design* d, int32_t a, int32_t b)
-{
-    const double x = d->slot[b], delta = 1e-4 * (x != 0.0 ? fabs(x) : 1.0);
-    d->slot[b] = x + delta;
-    const double up = perpi_expr_slot_derivative(d->minimise, 0.0, d->slot, a);
-    d->slot[b] = x - delta;
-    const double down = perpi_expr_slot_derivative(d->minimise, 0.0, d->slot, a);
-    d->slot[b] = x;
-    return 0.5 * (up - down) / delta;
-}
-
 /* Adds weight times a symmetric matrix of which the lower half is given. */
 static void add_lower(int32_t n, double weight, const json_t* lower, double* to)
 {
@@ -252,33 +240,69 @@ static void add_lower(int32_t n, double weight, const json_t* lower, double* to)
     }
 }
 
+/* Terms of the curvature of the objective. */
+typedef struct objective_curvature {
+    perp_study* study;
+    const json_t* measures;
+    const int32_t* slot;
+    int32_t count;
+    double* to;
+} objective_curvature;
+
+static void add_square(void* user, double weight, const double* x)
+{
+    const objective_curvature* c = user;
+    const int32_t n = c->study->design->unknown_count;
+    const int32_t measures = perp_study_measure_count(c->study);
+    double row[PERPI_DESIGN_UNKNOWNS] = {0};
+    for (int32_t k = 0; k < c->count; ++k) {
+        if (c->slot[k] >= measures) { /* an unknown itself */
+            row[c->slot[k] - measures] += x[k];
+            continue;
+        }
+        const json_t* slope =
+            json_object_get(c->measures, perp_study_measure_name(c->study, c->slot[k]));
+        for (int32_t i = 0; i < n; ++i) {
+            row[i] += x[k] * json_number_value(json_array_get(slope, (size_t)i));
+        }
+    }
+    for (int32_t i = 0; i < n; ++i) {
+        for (int32_t j = 0; j < n; ++j) {
+            c->to[i * n + j] += weight * row[i] * row[j];
+        }
+    }
+}
+
 /* The curvature of the objective: of Gauss and Newton, of the measures with their positive weights, and that of the expression by
- * each measure. 0: not known. */
+ * the measures and unknowns. 0: not known. */
 static void curvature_of(perp_study* s, const json_t* object, double* to)
 {
     const perpi_design* d = s->design;
     const json_t *measures = json_object_get(object, "measures"),
                  *curvature = json_object_get(object, "curvature");
     const int32_t n = d->unknown_count, count = perp_study_measure_count(s);
+    int32_t slot[PERPI_EXPR_SQUARE_SLOTS], slots = 0;
+    bool all = true;
     memset(to, 0, (size_t)n * (size_t)n * sizeof *to);
-    for (int32_t k = 0; k < count; ++k) {
+    for (int32_t k = 0; k < count + n; ++k) {
         if (!has_slot(d, 0, k)) {
             continue;
         }
-        const json_t* slope = json_object_get(measures, perp_study_measure_name(s, k));
-        const json_t* own = json_object_get(curvature, perp_study_measure_name(s, k));
-        const double by = by_slot(d, 0, k), second = second_by(d, k, k);
-        if (json_array_size(own) != (size_t)(n * (n + 1) / 2) ||
-            json_array_size(slope) != (size_t)n) {
+        all = all && slots < PERPI_EXPR_SQUARE_SLOTS;
+        slot[all ? slots++ : 0] = k;
+        if (k >= count) {
             continue;
         }
-        add_lower(n, by > 0.0 ? by : 0.0, own, to);
-        for (int32_t i = 0; second > 0.0 && i < n; ++i) {
-            for (int32_t j = 0; j < n; ++j) {
-                to[i * n + j] += second * json_number_value(json_array_get(slope, (size_t)i)) *
-                                 json_number_value(json_array_get(slope, (size_t)j));
-            }
+        const json_t* own = json_object_get(curvature, perp_study_measure_name(s, k));
+        if (json_array_size(own) != (size_t)(n * (n + 1) / 2)) {
+            return; /* not known: one without the others would mislead */
         }
+        const double by = by_slot(d, 0, k);
+        add_lower(n, by > 0.0 ? by : 0.0, own, to);
+    }
+    if (all) {
+        perpi_expr_squares(d->minimise, 0.0, d->slot, slot, slots, add_square,
+                           &(objective_curvature){s, measures, slot, slots, to});
     }
 }
 

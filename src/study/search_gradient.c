@@ -24,7 +24,7 @@
 #define ROUNDING 1e-14 /* of the value: a smaller descent cannot be seen */
 #define GOOD_FALL 0.2  /* of the value, in a step: the curvature of Gauss and Newton describes it */
 #define GOOD_PART 0.25 /* likewise, of the fall that it expects */
-#define FIRST_DAMPING 1e-2
+#define FIRST_DAMPING 1e-1
 #define LEAST_DAMPING 1e-7
 #define MOST_DAMPING 1e2
 #define NEWTON_REACH 8.0 /* of the first steps */
@@ -275,7 +275,9 @@ static step_end search_line(quasi_newton* q)
             swap(&q->kept, &q->trial);
             found = true;
             low = part;
-            if (clipped || !q->kept.sloped || dot(q->n, q->kept.g, q->d) >= CURVATURE * down) {
+            /* a step by the curvature is not prolonged: damping tells its length */
+            if (clipped || !q->kept.sloped || q->newton ||
+                dot(q->n, q->kept.g, q->d) >= CURVATURE * down) {
                 return STEP_DESCENT;
             }
         } else {
