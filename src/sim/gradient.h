@@ -16,8 +16,13 @@ typedef struct perpi_gradient_parameter {
     bool steps;                           /* it changes steps, not the start alone */
     bool geometry;                        /* sizes or places of shapes */
     bool impacts_only;                    /* of steps it changes impacts alone: restitution */
-    int32_t light_first, light_count; /* forward: its light numbers, if steps have no other of it */
-    const double* start;              /* d start state / d theta, laid out as linear_step.h says */
+    /* Steps in time have of it its light numbers and the motions of some bodies alone. Backwards the light numbers of such
+     * parameters have derivatives of their own, which are multiplied at the end. */
+    bool chained;
+    int32_t light_first, light_count; /* of perpi_gradient_input.light */
+    const int32_t* motion;            /* bodies whose motion it changes */
+    int32_t motion_count;
+    const double* start; /* d start state / d theta, laid out as linear_step.h says */
     /* expressions with its values: measure i has those from PERPI_GRADIENT_MODELS * i on; NULL: it has none of them. NULL:
      * nor has any measure */
     perpi_expr* const* expr;

@@ -78,6 +78,10 @@ perp_status perpi_find_margins(perpi_step* step, double h)
         if (body->dofs == 0) {
             status =
                 perpi_prescribed_velocity(model, i, step->from->time, h, step->from->q, &v, &w);
+        } else if (body->massless) {
+            v = perpi_state_velocity(model, step->from->v, i);
+            w = perpi_state_rate(model, step->from->v, i);
+            status = PERP_OK;
         } else {
             vec3 force, torque;
             const double* extra = step->has_extra ? step->extra : NULL;

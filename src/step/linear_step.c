@@ -78,7 +78,8 @@ void perpi_linear_step_destroy(perpi_linear_step* l)
                            l->body_time,
                            l->gain,
                            l->v_free,
-                           l->loose};
+                           l->loose,
+                           l->given};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(l->context, owned[i]);
     }

@@ -384,6 +384,10 @@ static void differentiate_joint(const perpi_solved* at, int32_t constraint, int3
             slope = 1.0 / (rope && row.b > 0.0 ? at->in->h : closing_time(at->in->h, input));
         } else {
             slope = law_slope(joint, input, slot, row.b, at->in->h);
+            if (slot == 1 + PERPI_LAW_MOTOR &&
+                fabs(f->b[c->row] - f->given[c->row]) >= joint->velocity_limit) {
+                slope = 0.0; /* it asks for the largest rate */
+            }
             sign = slot == 1 + PERPI_LAW_UPPER ? -1.0 : 1.0;
             slope += slot == 1 + PERPI_LAW_MOTOR
                          ? clamped_motor_slope(at, joint, f->b[c->row] - f->given[c->row], row.b)
