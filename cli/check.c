@@ -180,6 +180,9 @@ static json_t* joints_json(const perp_model* model)
         if (info.motor != PERP_MOTOR_NONE) {
             json_object_set_new(joint, "max_effort", cli_number(info.max_effort));
         }
+        if (isfinite(info.velocity_limit)) {
+            json_object_set_new(joint, "velocity_limit", cli_number(info.velocity_limit));
+        }
         json_array_append_new(array, joint);
     }
     return array;
@@ -457,6 +460,9 @@ static void print_joints(const perp_model* model)
         }
         if (info.damping > 0.0) {
             printf(" damping %.6g", info.damping);
+        }
+        if (isfinite(info.velocity_limit)) {
+            printf(" velocity limit %.6g", info.velocity_limit);
         }
         if (info.motor != PERP_MOTOR_NONE) {
             printf(" %s motor, at most %.6g", motor_name(info.motor), info.max_effort);

@@ -573,7 +573,8 @@ static perp_status fill_body(perp_model* model, const perp_body_def* def, perpi_
     body->pose.x = v3_from(def->position);
 
     if (def->type == PERP_BODY_DYNAMIC) {
-        body->particle = is_particle(def);
+        body->massless = def->massless;
+        body->particle = !def->massless && is_particle(def);
         status = perpi_body_mass(model, def, body);
         if (status != PERP_OK) {
             return status;
@@ -583,6 +584,10 @@ static perp_status fill_body(perp_model* model, const perp_body_def* def, perpi_
         if (body->particle) {
             body->w = v3(0, 0, 0);
         }
+    }
+    body->frame_joint[0] = body->frame_joint[1] = -1;
+    if (def->massless && def->type != PERP_BODY_DYNAMIC) {
+        return perpi_fail(context, PERP_ERROR_INPUT, "massless: only a dynamic body can be");
     }
     if (def->type == PERP_BODY_STATIC && (v3_norm(body->v) != 0.0 || v3_norm(body->w) != 0.0)) {
         return perpi_fail(context, PERP_ERROR_INPUT,
@@ -666,6 +671,7 @@ perp_status perp_model_add_body(perp_model* model, const perp_body_def* def, int
         perpi_joint_resize(model);
     }
     model->support_points += body->support.points;
+    model->massless_count += body->massless ? 1 : 0;
     if (index != NULL) {
         *index = (int32_t)model->body_count - 1;
     }

@@ -509,6 +509,9 @@ static perp_status write_joint(writer* w, int32_t index)
     if (one_degree && joint->friction > 0.0) {
         failed |= json_object_set_new(j, "friction", json_real(joint->friction));
     }
+    if (one_degree && joint->velocity > 0.0) {
+        failed |= json_object_set_new(j, "velocity_limit", json_real(joint->velocity));
+    }
     if (one_degree && joint->effort > 0.0) {
         failed |= json_object_set_new(j, "motor",
                                       json_pack("{s:s, s:i, s:f}", "type", "effort", "target", 0,
@@ -604,26 +607,6 @@ static perp_status write_ignores(writer* w)
 
 /* ---- the scene ---------------------------------------------------------------------------------- */
 
-/* The limits of the rates, which the user has to keep in the targets. */
-static perp_status notice_velocities(const perpi_urdf* robot, perpi_notices* notices)
-{
-    char list[400] = "";
-    for (int32_t i = 0; i < robot->joint_count; ++i) {
-        const perpi_urdf_joint* joint = &robot->joint[i];
-        char item[120];
-        if (joint->velocity > 0.0) {
-            (void)snprintf(item, sizeof item, "%.80s %.4g", joint->name, joint->velocity);
-            append_text(list, sizeof list, item);
-        }
-    }
-    return list[0] == '\0'
-               ? PERP_OK
-               : perpi_notice_add(notices,
-                                  "velocity limits of joints are not simulated: motors and "
-                                  "controllers can exceed them, unless their targets do not: %s",
-                                  list);
-}
-
 static perp_status add_notices(writer* w)
 {
     const perpi_urdf* robot = w->robot;
@@ -645,7 +628,6 @@ static perp_status add_notices(writer* w)
     if (robot->skipped[0] != '\0') {
         PERPI_TRY(perpi_notice_add(n, "not read: %s", robot->skipped));
     }
-    PERPI_TRY(notice_velocities(robot, n));
     if (w->unread[0] != '\0') {
         PERPI_TRY(perpi_notice_add(
             n, "meshes left out, since only .poly, .stl, .obj and .dae can be read: %s",

@@ -124,12 +124,12 @@ const double* perpi_sim_s(const perp_sim* sim)
 
 perp_controller_state perp_sim_controller(const perp_sim* sim, int32_t controller)
 {
-    const double* p = sim->state.memory + perpi_s_forces(sim->model) + sim->model->spring_rows;
+    const double* s = sim->state.memory;
     /* with adaptive steps, impulses are those of the second half */
     const double h = (sim->adaptive ? 0.5 : 1.0) * perpi_sim_last_length(sim);
-    return (perp_controller_state){.effort = p[controller] / h,
-                                   .integral =
-                                       p[(int32_t)sim->model->controller_count + controller]};
+    return (perp_controller_state){
+        .effort = perpi_controller_impulse(sim->model, s, controller) / h,
+        .integral = perpi_controller_integral(sim->model, s, controller)};
 }
 
 double perpi_sim_last_length(const perp_sim* sim)

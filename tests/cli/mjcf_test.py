@@ -234,7 +234,7 @@ def one_joint_each():
 @test
 def mass_matrix_centre_and_gravity_agree_with_a_reader_of_the_file():
     compare(one_joint_each())
-    compare(ARM, 3e-6)  # bodies between the joints of one body have 1e-6 of its mass
+    compare(ARM, 1e-9)
 
 
 @test

@@ -66,6 +66,7 @@ perp_status perpi_gear_make(const perp_model* model, const perp_joint_def* def, 
     const char* extra = def->has_limits                      ? "limits"
                         : def->friction != 0.0               ? "friction"
                         : def->armature != 0.0               ? "armature"
+                        : def->velocity_limit < INFINITY     ? "velocity_limit"
                         : def->motor.type != PERP_MOTOR_NONE ? "motor"
                         : def->start != 0.0                  ? "start"
                                                              : NULL;
