@@ -383,30 +383,17 @@ static int verb_design(const cli_args* args)
     if (exit_status != CLI_DONE) {
         return exit_status;
     }
-    const char* given = cli_value(args, "--out");
-    char* out = given != NULL ? strdup(given) : sweep_default_out(args->word[0]);
-    perp_context* context = sweep_context(args->json);
-    cli_plugins plugins = {.json = args->json};
-    if (out == NULL || context == NULL) {
-        free(out);
-        perp_context_destroy(context);
-        return CLI_FAILED;
-    }
-    def.out = out;
+    sweep_opening opening;
+    exit_status = sweep_open(args, &opening);
+    def.out = opening.out;
     def.resume = cli_flag(args, "--resume");
-    exit_status = sweep_check_files(args, args->word[0], out);
     if (exit_status == CLI_DONE) {
         exit_status = design_check_page(args);
     }
     if (exit_status == CLI_DONE) {
-        exit_status = cli_plugins_load(args, context, &plugins);
+        exit_status = run_design(args, &def, opening.context, &opening.plugins);
     }
-    if (exit_status == CLI_DONE) {
-        exit_status = run_design(args, &def, context, &plugins);
-    }
-    perp_context_destroy(context);
-    cli_plugins_free(&plugins);
-    free(out);
+    sweep_close(&opening);
     return exit_status;
 }
 

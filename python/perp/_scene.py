@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import operator
 import os
 from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
 
@@ -185,7 +186,8 @@ def _unpickle(text: str, origin: str, from_file: bool) -> Scene:
 
 def _index(names: List[str], name: Union[str, int], kind: str) -> int:
     """The number of a body or joint; the nearest name is suggested."""
-    if isinstance(name, int):
+    if hasattr(name, "__index__"):
+        name = operator.index(name)
         if not -len(names) <= name < len(names):
             raise IndexError(f"no {kind} {name}: there are {len(names)}")
         return name % len(names)

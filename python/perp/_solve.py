@@ -105,7 +105,7 @@ def _dense(matrix: Any) -> Tuple[int, Any]:
 
 def _filled(value: Any, n: int) -> Any:
     """A number for all, or a sequence."""
-    if isinstance(value, (int, float)):
+    if hasattr(value, "__float__") and getattr(value, "ndim", 0) == 0:
         return array.array("d", [float(value)]) * n
     return _arrays.doubles(value)
 

@@ -259,6 +259,26 @@ def _is_table(data: Any) -> bool:
     return hasattr(data, "keys") and not isinstance(data, (str, bytes, os.PathLike))
 
 
+def _file_of(data: Any, folder: str, number: int) -> str:
+    """A CSV file of a table, or the file that `data` names."""
+    if not _is_table(data):
+        return os.path.abspath(data)
+    path = os.path.join(folder, "data.csv" if number == 0 else f"data-{number + 1}.csv")
+    _write_table(data, path)
+    return path
+
+
+def _with_files(study: Union[PathLike, Mapping[str, Any]], folder: str) -> Union[PathLike, Mapping[str, Any]]:
+    """The study with tables of its "data" as files."""
+    data = study.get("data") if isinstance(study, Mapping) else None
+    several = isinstance(data, (list, tuple))
+    items: List[Any] = list(data) if several else [data]  # type: ignore[arg-type]
+    if not isinstance(study, Mapping) or not any(_is_table(item) for item in items):
+        return study
+    files = [_file_of(item, folder, i) for i, item in enumerate(items)]
+    return {**study, "data": files if several else files[0]}
+
+
 class Estimate:
     """What an estimate found: `values`, `intervals` (of 95 %; infinite where the data cannot tell), `report`, as
     `perp estimate --json` prints it, and `curves`, data and fit over time."""
@@ -292,28 +312,37 @@ class Estimate:
         with open(path, "w", encoding="utf-8") as file:
             file.write(self._study)
 
+    @property
+    def converged(self) -> bool:
+        """Whether the search ended at a minimum; `report["message"]` says more."""
+        return bool(self.report["status"] == "converged")
+
     def predict(self, data: Any, *, jobs: int = 0) -> Dict[str, Any]:
         """Errors of predictions of new data, from their first rows; and the curves, as "curves".
 
         data: a CSV file with the columns of the study's data, or columns by name (a dict, a DataFrame)."""
-        return _predict(self._study, data, jobs)
+        return _predict(json.loads(self._study), data, jobs)
 
     def __repr__(self) -> str:
         found = ", ".join(f"{name} = {value:.6g}" for name, value in self.values.items())
-        return f"<perp.Estimate: {found}>"
+        return f"<perp.Estimate: {found}{'' if self.converged else ', not converged'}>"
 
 
-def _predict(text: str, data: Any, jobs: int) -> Dict[str, Any]:
+def _predict(study: Union[PathLike, Mapping[str, Any]], data: Any, jobs: int) -> Dict[str, Any]:
     import tempfile
     with tempfile.TemporaryDirectory(prefix="perp-") as folder:
-        path = _write(folder, "fitted.json", text)
-        table = os.path.join(folder, "data.csv")
-        if _is_table(data):
-            _write_table(data, table)
-        else:
-            table = os.path.abspath(data)
-        answer = _in_child("prediction", _ESTIMATE, [path, path, str(jobs), "predict", table, folder], None)
+        path, origin = _write_study(study, folder)
+        answer = _in_child("prediction", _ESTIMATE,
+                           [path, origin, str(jobs), "predict", _file_of(data, folder, 0), folder], None)
     return {**answer["report"], "curves": answer["curves"]}
+
+
+def predict(study: Union[PathLike, Mapping[str, Any]], data: Any, *, jobs: int = 0) -> Dict[str, Any]:
+    """Errors of predictions of new data by a fitted study: what `perp estimate FITTED --predict DATA.csv` does.
+
+    study: a study file, as `Estimate.save` and `perp estimate` write it, or a dict. data: a CSV file, or columns by
+    name (a dict, a DataFrame)."""
+    return _predict(study, data, jobs)
 
 
 def estimate(study: Union[PathLike, Mapping[str, Any]], *, jobs: int = 0,
@@ -321,20 +350,27 @@ def estimate(study: Union[PathLike, Mapping[str, Any]], *, jobs: int = 0,
     """Find parameters and start states from measured motion: what `perp estimate` does.
 
     study: as for `sweep`, with `data`, `observe` and `unknown` (docs/studies.md). In a dict "data" may also be
-    columns by name (a dict of lists or arrays, a DataFrame), in which None and NaN are gaps. progress: called with
-    (iteration, objective). The fit runs in a process of its own.
+    columns by name (a dict of lists or arrays, a DataFrame), in which None and NaN are gaps, or a list of these, one
+    a trajectory. progress: called with (iteration, objective). The fit runs in a process of its own.
     """
     import tempfile
     with tempfile.TemporaryDirectory(prefix="perp-") as folder:
-        if isinstance(study, Mapping) and _is_table(study.get("data")):
-            _write_table(study["data"], os.path.join(folder, "data.csv"))
-            study = {**study, "data": os.path.join(folder, "data.csv")}
-        path, origin = _write_study(study, folder)
+        path, origin = _write_study(_with_files(study, folder), folder)
         answer = _in_child("estimate", _ESTIMATE, [path, origin, str(jobs), "run", "", folder], progress)
         with open(os.path.join(folder, "fitted.json"), encoding="utf-8") as file:
             fitted = file.read()
         with open(os.path.join(folder, "fitted-scene.json"), encoding="utf-8") as file:
             return Estimate(answer, fitted, file.read())
+
+
+def plan(study: Union[PathLike, Mapping[str, Any]], *, jobs: int = 0) -> Dict[str, Any]:
+    """Which of the study's `candidates` would shrink the intervals most: what `perp estimate --plan --json` prints."""
+    import tempfile
+    with tempfile.TemporaryDirectory(prefix="perp-") as folder:
+        path, origin = _write_study(_with_files(study, folder), folder)
+        answer = _in_child("plan", _ESTIMATE, [path, origin, str(jobs), "plan", "", folder], None)
+    found: Dict[str, Any] = answer["report"]
+    return found
 
 
 class Gradient(NamedTuple):
@@ -346,22 +382,37 @@ class Gradient(NamedTuple):
     flagged: Dict[str, Any]
     start: Optional[Dict[str, Any]]
     check: Optional[Dict[str, Tuple[float, float]]]
+    smoothed: Optional[Dict[str, Any]] = None
+
+
+def _smoothed(value: float, names: Sequence[str], own: Sequence[float], kappa: float, exact_value: float, bias: float,
+              exact: Sequence[float], flagged: Dict[str, Any]) -> Dict[str, Any]:
+    compared = flagged["steps"] == 0
+    return {"kappa": kappa, "value": value, "exact_value": exact_value, "bias": bias,
+            "exact_gradient": dict(zip(names, exact)), "exact_flagged": flagged,
+            "gradient_bias": {name: a - b if compared else None for name, a, b in zip(names, own, exact)}}
 
 
 def gradient(scene: Union[Scene, PathLike, Mapping[str, Any]], of: str, by: Union[str, Sequence[str]], *,
              forward: bool = False, checkpoints: bool = False, threshold: float = 1e-6, check: bool = False,
-             **settings: Any) -> Gradient:
+             smooth: Optional[float] = None, **settings: Any) -> Gradient:
     """The derivative of a measure by parameters (names or JSON pointers): what `perp gradient` does.
 
     Backwards (adjoint) unless `forward`; backwards there are also derivatives by the start state: `start`, for each
     body displacement, rotation vector, velocity, angular velocity. checkpoints: less memory, more time.
     threshold: margins below it flag a step. check: differences of whole runs and how far they are certain.
+    smooth: the barrier parameter of a smoothed gradient, from 1e-8 to 1. `value` and `gradient` are then those of a run with
+    smoothed laws, and `smoothed` says what that changed: "kappa", "value", "exact_value", "bias" of the measure,
+    "exact_gradient", its flags "exact_flagged", and "gradient_bias" (None for a run that has no gradient to compare with).
     """
     base = with_settings(scene, settings).copy()
     names = [by] if isinstance(by, str) else list(by)
-    value, derivatives, flagged, start, differences = _core.gradient(
-        base._handle, of, names, forward, checkpoints, threshold, check)
+    if smooth is not None and not 0.0 < smooth:
+        raise ValueError(f"smooth: expected a barrier parameter from 1e-8 to 1, got {smooth!r}")
+    value, derivatives, flagged, start, differences, smoothed = _core.gradient(
+        base._handle, of, names, forward, checkpoints, threshold, 0.0 if smooth is None else smooth, check)
     return Gradient(value, dict(zip(names, derivatives)), flagged,
                     None if start is None else {name: None if row is None else _arrays.vector(row)
                                                 for name, row in zip(base.bodies, start)},
-                    None if differences is None else dict(zip(names, zip(*differences))))
+                    None if differences is None else dict(zip(names, zip(*differences))),
+                    None if smoothed is None else _smoothed(value, names, derivatives, *smoothed))

@@ -26,6 +26,11 @@ int64_t perp_sim_step_total(const perp_sim* sim)
     return sim->adaptive ? 0 : sim->tick_total + (sim->state.step - sim->state.tick);
 }
 
+int32_t perp_sim_pairs_out_of_reach(const perp_sim* sim)
+{
+    return perpi_collider_out_of_reach(sim->work.collider);
+}
+
 double perp_sim_duration(const perp_sim* sim)
 {
     return sim->def.duration;

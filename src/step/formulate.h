@@ -258,6 +258,8 @@ typedef struct perpi_step_settings {
     bool midpoint;        /* compliant: forces of the layers at the middle of the step */
     bool midway;          /* spin and rolling as at the middle of the step: perpi_spin_part */
     bool joint_middle;    /* directions of joints at the middle of the step: middle.c */
+    double smooth;        /* barrier parameter of smoothed laws (smooth_step.h); 0: none */
+    double smooth_time;   /* likewise: the duration of the run */
     bool no_gap;          /* rows of contacts read u_n >= 0, not psi/h + u_n >= 0 */
     double closed_gap;    /* anitescu-potra: closed gap, relative to a body's size */
 } perpi_step_settings;

@@ -82,6 +82,16 @@ static void add_row(const contact_place* p, const perpi_contact_derivative* g, c
     }
 }
 
+/* Columns of prescribed bodies, whose number is none of the state. */
+static void leave_out_prescribed(const perpi_linear_step* l, const perp_contact* c,
+                                 double by[PERPI_PAIR_DOFS])
+{
+    for (int column = 0; column < PERPI_PAIR_DOFS; ++column) {
+        const int32_t body = column < 6 ? c->body_a : c->body_b;
+        by[column] = l->step.in.model->body[body].dofs > 0 ? by[column] : 0.0;
+    }
+}
+
 /* ---- the velocities of the rows ------------------------------------------------------------------*/
 
 static pair_field field_of(const perpi_linear_step* l, const perp_contact* c, const double* flat)
@@ -96,9 +106,9 @@ static pair_field field_of(const perpi_linear_step* l, const perp_contact* c, co
     return f;
 }
 
-/* Velocities before the impact; prescribed: those of the problem, or the mean over the step. */
-static perp_status field_before(const perpi_linear_step* l, const perp_contact* c, bool mean,
-                                pair_field* f)
+/* Velocities before the impact; prescribed: those of the problem, or the mean over the step of `moves`; NULL: not asked for. */
+static perp_status field_before(const perpi_linear_step* l, const perp_contact* c,
+                                const perp_model* moves, pair_field* f)
 {
     const perp_model* model = l->step.in.model;
     const int32_t body[2] = {c->body_a, c->body_b};
@@ -110,8 +120,8 @@ static perp_status field_before(const perpi_linear_step* l, const perp_contact* 
         }
         f->v[side] = l->f->given_v[body[side]];
         f->w[side] = l->f->given_w[body[side]];
-        if (mean) {
-            status = perpi_prescribed_velocity(model, body[side], l->step.in.t, l->step.h_meeting,
+        if (moves != NULL) {
+            status = perpi_prescribed_velocity(moves, body[side], l->step.in.t, l->step.h_meeting,
                                                l->step.in.q, &f->v[side], &f->w[side]);
         }
     }
@@ -180,18 +190,18 @@ static void acting_parts(const perpi_linear_step* l, const perp_contact* c, doub
     }
 }
 
-/* The numbers of a meeting at a geometry. */
-static perp_status evaluate_meeting(const perpi_linear_step* l, const perp_contact* c,
-                                    perpi_meeting* m)
+/* The numbers of a meeting at a geometry, with the motions of a model. */
+static perp_status evaluate_meeting(const perpi_linear_step* l, const perp_model* moves,
+                                    const perp_contact* c, perpi_meeting* m)
 {
     const contact_place p = place_of_contact(l, c);
     const pair_field offset = field_of(l, c, l->step.offset);
     double part[2];
     pair_field before, mean;
     acting_parts(l, c, part);
-    perp_status status = field_before(l, c, false, &before);
+    perp_status status = field_before(l, c, NULL, &before);
     if (status == PERP_OK) {
-        status = field_before(l, c, true, &mean);
+        status = field_before(l, c, moves, &mean);
     }
     if (status != PERP_OK) {
         return status;
@@ -266,10 +276,10 @@ static perp_status differentiate_meeting(const perpi_linear_step* l, int32_t i, 
     acting_parts(l, c, part);
     perp_status status = perpi_contact_change(l->step.in.model, l->f->pose, c, &g);
     if (status == PERP_OK) {
-        status = field_before(l, c, false, &before);
+        status = field_before(l, c, NULL, &before);
     }
     if (status == PERP_OK) {
-        status = field_before(l, c, true, &mean);
+        status = field_before(l, c, l->step.in.model, &mean);
     }
     if (status != PERP_OK) {
         return status;
@@ -298,8 +308,10 @@ static perp_status differentiate_meeting(const perpi_linear_step* l, int32_t i, 
             }
         }
         add_row(&p, &g, &mean, part, -t / fall, m->time[BY_Q], m->time[BY_V]);
+        leave_out_prescribed(l, c, m->time[BY_V]); /* the mean of a motion */
         add_row(&p, &g, &gained, found ? ENDS : part, -(0.5 * t + 0.5 * t * t / h) / fall,
                 m->time[BY_Q], m->time[found ? BY_GAIN : BY_FREE]);
+        leave_out_prescribed(l, c, m->time[BY_FREE]);
     }
     return PERP_OK;
 }
@@ -318,7 +330,7 @@ static perp_status differentiate_drift(const perpi_linear_step* l, int32_t i, pe
     acting_parts(l, c, part);
     perp_status status = perpi_contact_change(l->step.in.model, l->f->pose, c, &g);
     if (status == PERP_OK) {
-        status = field_before(l, c, false, &before);
+        status = field_before(l, c, NULL, &before);
     }
     if (status != PERP_OK) {
         return status;
@@ -327,6 +339,7 @@ static perp_status differentiate_drift(const perpi_linear_step* l, int32_t i, pe
     const pair_field forced = field_forced(l, c);
     double by_forces[PERPI_PAIR_DOFS] = {0};
     add_row(&p, &g, &forced, part, by_met * part_of_step, m->drift[BY_Q], by_forces);
+    leave_out_prescribed(l, c, by_forces);
     for (int column = 0; column < PERPI_PAIR_DOFS; ++column) {
         const bool spins =
             body_spins(l->step.in.model, column < 6 ? c->body_a : c->body_b) && column % 6 >= 3;
@@ -469,7 +482,7 @@ perp_status perpi_linear_meetings(perpi_linear_step* l)
                              .first = i,
                              .e = perp_model_pair_restitution(in->model, c->body_a, c->body_b)};
         l->rebound[i] = 0.0;
-        status = evaluate_meeting(l, c, m);
+        status = evaluate_meeting(l, in->model, c, m);
     }
     for (int32_t i = 0; status == PERP_OK && i < count; ++i) {
         perpi_meeting* m = &l->meeting[i];
@@ -724,8 +737,8 @@ void perpi_linear_meeting_vary(const perpi_linear_step* l, const perp_model* mod
         }
         m.e = perp_model_pair_restitution(model, c->body_a, c->body_b);
         /* these have been evaluated at the step's own geometry: they cannot fail */
-        (void)evaluate_meeting(l, c, &m);
-        (void)evaluate_meeting(l, &l->contact[own->first], &first);
+        (void)evaluate_meeting(l, model, c, &m);
+        (void)evaluate_meeting(l, model, &l->contact[own->first], &first);
         l->varied->b[l->varied->constraint[i].row] += drift_of(l, c, &m, first.own);
     }
     for (int32_t i = 0; i < l->body_count; ++i) {
@@ -736,7 +749,7 @@ void perpi_linear_meeting_vary(const perpi_linear_step* l, const perp_model* mod
         }
         const int32_t k = l->meeting[contact].first;
         perpi_meeting m = l->meeting[k];
-        (void)evaluate_meeting(l, &l->contact[k], &m);
+        (void)evaluate_meeting(l, model, &l->contact[k], &m);
         const int32_t dofs = l->f->dof[b->block + 1] - l->f->dof[b->block];
         for (int32_t j = 0; j < dofs; ++j) {
             offset[n * b->body + j] -=

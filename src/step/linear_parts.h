@@ -4,6 +4,7 @@
  * linear_system.c the matrix in the space of the bodies, and its solution
  * linear_state.c  what the state at the start changes, and the state after the step
  * linear_vary.c   what parameters change
+ * linear_given.c  what the velocities of prescribed bodies change
  * linear_impact.c impacts of fixed steps, and the offset of the poses that they leave
  * linear_direction.c one-sided derivatives
  * linear_point.c  a step's equations at a point that does not solve it
@@ -112,6 +113,8 @@ struct perpi_linear_step {
     double *q_next, *v_next, *s_next;
     size_t q_next_capacity, v_next_capacity, s_next_capacity;
     bool frozen_done;
+    perpi_given_rows* given;
+    size_t given_capacity;
     perpi_solved solved;
     perpi_pose* pose_before;
     size_t pose_before_capacity;
@@ -125,6 +128,7 @@ struct perpi_linear_step {
     int32_t* weak_index;
     size_t weak_index_capacity;
     perp_lcp_solver* lcp;
+    struct perpi_smooth_laws* smooth; /* of smoothed steps; else NULL */
 };
 
 /* linear_step.c: room for the arrays of the formulated problem; then u, w and the sizes of its rows; then the
@@ -206,6 +210,9 @@ void perpi_linear_advance(const perpi_linear_step* l, const double* dx, const do
                           double* next);
 void perpi_linear_advance_adjoint(const perpi_linear_step* l, const double* y_next, double* y,
                                   double* m);
+/* linear_given.c: impacts, by the velocities of prescribed bodies. */
+void perpi_linear_given_residual(const perpi_linear_step* l, const double* dv, double* r_u);
+void perpi_linear_given_residual_adjoint(const perpi_linear_step* l, const double* m_u, double* yv);
 /* x: laid out as velocities. */
 void perpi_linear_add_place(const perpi_linear_step* l, double* x, int32_t body, vec3 add);
 void perpi_linear_add_turn(const perpi_linear_step* l, double* x, int32_t body, vec3 add);

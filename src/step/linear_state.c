@@ -242,6 +242,8 @@ void perpi_linear_residual(const perpi_linear_step* l, const double* dx, double*
         const perp_constraint* c = &l->f->constraint[i];
         const perpi_constraint_derivative* d = &l->d[l->d_of[i]];
         add_push(l, i, r_u);
+        double impulse[PERPI_PAIR_DOFS] = {0};
+        bool pushes = false;
         for (int32_t k = 0; k < l->columns.count; ++k) {
             const int32_t column = l->columns.item[k],
                           place = perpi_linear_place(l, d->body, column);
@@ -257,14 +259,18 @@ void perpi_linear_residual(const perpi_linear_step* l, const double* dx, double*
             if (x == 0.0) {
                 continue;
             }
+            pushes = true;
             for (int32_t r = 0; r < c->rows; ++r) {
                 r_u[c->row + r] += d->u[r][column] * x;
             }
-            for (int32_t a = 0; a < l->columns.count; ++a) {
-                const int32_t dof = dof_of(l, d->body, l->columns.item[a]);
-                if (dof >= 0) {
-                    r_v[dof] += d->impulse[l->columns.item[a]][column] * x;
-                }
+            for (int32_t a = 0; a < PERPI_PAIR_DOFS; ++a) {
+                impulse[a] += d->impulse[a][column] * x;
+            }
+        }
+        for (int32_t a = 0; pushes && a < l->columns.count; ++a) {
+            const int32_t dof = dof_of(l, d->body, l->columns.item[a]);
+            if (dof >= 0) {
+                r_v[dof] += impulse[l->columns.item[a]];
             }
         }
     }
@@ -275,6 +281,7 @@ void perpi_linear_residual(const perpi_linear_step* l, const double* dx, double*
             r_u[l->f->constraint[c].row] += l->d[l->d_of[c]].integral * ds[i];
         }
     }
+    perpi_linear_given_residual(l, dv, r_u);
     if (l->met) {
         perpi_linear_meeting_residual(l, dx, r_u);
         return;
@@ -352,6 +359,7 @@ void perpi_linear_residual_adjoint(const perpi_linear_step* l, const double* m_v
             ys[i] += l->d[l->d_of[c]].integral * m_u[l->f->constraint[c].row];
         }
     }
+    perpi_linear_given_residual_adjoint(l, m_u, yv);
     if (l->met) {
         perpi_linear_meeting_residual_adjoint(l, m_u, y);
         return;

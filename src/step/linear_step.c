@@ -7,6 +7,7 @@
 #include "step/force_rows.h"
 #include "step/linear_parts.h"
 #include "step/pack.h"
+#include "step/smooth_step.h"
 
 perpi_linear_size perpi_linear_size_of(const perp_model* model)
 {
@@ -77,11 +78,13 @@ void perpi_linear_step_destroy(perpi_linear_step* l)
                            l->body_time,
                            l->gain,
                            l->v_free,
-                           l->loose};
+                           l->loose,
+                           l->given};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(l->context, owned[i]);
     }
     perpi_linear_weak_free(l);
+    perpi_smooth_laws_destroy(l->context, l->smooth);
     perpi_linear_step_destroy(l->without);
     perpi_linear_step_destroy(l->free);
     perpi_formulation_destroy(l->f);
@@ -226,6 +229,9 @@ static perp_status choose_laws(perpi_linear_step* l)
     if (l->step.free) {
         open_laws(l);
         return PERP_OK;
+    }
+    if (l->step.in.settings->smooth > 0.0) {
+        return perpi_smooth_laws_choose(l);
     }
     const perp_contact_problem* P = &l->f->problem;
     const perpi_law_input in = {.problem = P,
@@ -427,7 +433,8 @@ static perp_status find_loose(perpi_linear_step* l)
     const int32_t contacts = l->f->contact_count;
     const perp_status status = perpi_grow(l->context, &l->loose, &l->loose_capacity,
                                           (size_t)contacts + 1, sizeof *l->loose);
-    bool asked = l->options.memory && l->step.in.settings->midway && contacts > 0;
+    bool asked = l->options.memory && l->step.in.settings->midway && contacts > 0 &&
+                 !(l->step.in.settings->smooth > 0.0); /* whose impulses are unique */
     if (asked && l->options.transposed) { /* the step after it has told which impulses count */
         asked =
             l->memory_after != NULL && perpi_linear_largest(l->memory_after, 3 * contacts) > 0.0;
@@ -682,6 +689,13 @@ int32_t perpi_linear_step_parameter_size(const perpi_linear_step* l)
     return perpi_linear_own_size(l) + perpi_linear_gain_size(l);
 }
 
+/* The place in g of what a row of a law depends on: mu of a contact stands at its first row. */
+static int32_t parameter_row(const perpi_linear_step* l, int32_t constraint, int32_t r)
+{
+    const perp_constraint* x = &l->f->constraint[constraint];
+    return x->kind == PERP_CONSTRAINT_CONTACT && !l->law[constraint].smooth ? x->row : x->row + r;
+}
+
 void perpi_linear_right_side(const perpi_linear_step* l, const double* dx, const double* parameter,
                              double* r_v, double* r_u, double* c)
 {
@@ -701,8 +715,7 @@ void perpi_linear_right_side(const perpi_linear_step* l, const double* dx, const
             const perp_constraint* x = &l->f->constraint[i];
             for (int32_t r = 0; r < x->rows; ++r) {
                 const double* g = parameter + dofs + rows;
-                c[x->row + r] = l->law[i].g[r] *
-                                (x->kind == PERP_CONSTRAINT_CONTACT ? g[x->row] : g[x->row + r]);
+                c[x->row + r] = l->law[i].g[r] * g[parameter_row(l, i, r)];
             }
         }
     }
@@ -800,8 +813,7 @@ perp_status perpi_linear_step_adjoint(perpi_linear_step* l, const double* y_next
         for (int32_t i = 0; i < l->f->constraints; ++i) {
             const perp_constraint* x = &l->f->constraint[i];
             for (int32_t r = 0; r < x->rows; ++r) {
-                g[x->kind == PERP_CONSTRAINT_CONTACT ? x->row : x->row + r] +=
-                    l->law[i].g[r] * m_p[x->row + r];
+                g[parameter_row(l, i, r)] += l->law[i].g[r] * m_p[x->row + r];
             }
         }
         memcpy(g + rows, y_next, (size_t)total * sizeof *y_next);

@@ -4,6 +4,7 @@
 #include "step/force_rows.h"
 #include "step/linear_parts.h"
 #include "step/rolling.h"
+#include "step/smooth_step.h"
 
 /* ---- parameters ----------------------------------------------------------------------------------*/
 
@@ -173,7 +174,7 @@ static void add_residual(const perpi_linear_step* l, double weight, double* out)
         }
         const perp_constraint* c = &P->constraint[i];
         const double* J = P->J + c->jac;
-        const bool contact = c->kind == PERP_CONSTRAINT_CONTACT;
+        const bool contact = c->kind == PERP_CONSTRAINT_CONTACT, smooth = l->law[i].smooth;
         for (int32_t r = 0; r < c->rows; ++r) {
             const int32_t row = c->row + r;
             const double soft =
@@ -183,7 +184,7 @@ static void add_residual(const perpi_linear_step* l, double weight, double* out)
                 g[row] += weight * (l->law[i].bound[r] < 0 ? P->lower[row] : P->upper[row]);
             }
         }
-        g[c->row] += contact ? weight * c->mu : 0.0;
+        g[c->row] += contact && !smooth ? weight * c->mu : 0.0;
         for (int side = 0; side < 2; ++side) {
             const int32_t block = c->block[side];
             const int32_t n = block >= 0 ? P->dof[block + 1] - P->dof[block] : 0;
@@ -322,6 +323,9 @@ perp_status perpi_linear_step_vary(perpi_linear_step* l, const perpi_variation* 
     }
     if (status == PERP_OK) {
         add_residual(l, weight, out);
+        if (in.settings->smooth > 0.0 && !l->step.free) {
+            perpi_smooth_laws_vary(l, model, weight, out + l->dofs + l->rows);
+        }
         status = l->step.impact
                      ? PERP_OK
                      : add_next_state(l, &in, by->dh != 0.0, weight, out + l->dofs + 2 * l->rows);

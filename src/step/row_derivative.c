@@ -14,6 +14,7 @@
 #include "step/force_rows.h"
 #include "step/joint_rows.h"
 #include "step/rolling.h"
+#include "step/smooth_step.h"
 
 perpi_columns perpi_pair_columns(const perp_model* model)
 {
@@ -191,12 +192,14 @@ const perp_contact* perpi_rolling_before(const perpi_solved* at, const perp_cont
     }
     const perp_contact* list = at->contact_before;
     for (int32_t i = 0; i < at->contact_before_count; ++i) {
-        if (list[i].key != c->key || !(list[i].impulse[0] > 0.0)) {
+        if (list[i].key != c->key ||
+            !perpi_contact_pushes(model, at->in->settings, at->h_before, &list[i])) {
             continue;
         }
         for (int32_t k = i - 1; k <= i + 1;
              k += 2) { /* its neighbours of the same pair push, too */
-            if (k >= 0 && k < at->contact_before_count && list[k].impulse[0] > 0.0 &&
+            if (k >= 0 && k < at->contact_before_count &&
+                perpi_contact_pushes(model, at->in->settings, at->h_before, &list[k]) &&
                 list[k].body_a == c->body_a && list[k].body_b == c->body_b) {
                 return NULL;
             }

@@ -299,7 +299,10 @@ gradient_case_result gradient_case_compare(perp_context* context, const gradient
     def.measure = "m";
     def.parameter = c->parameter;
     def.parameter_count = c->parameter_count;
-    r.status = perp_scene_parse(context, c->text, strlen(c->text), "case", NULL, 0, &scene);
+    def.smooth = c->smooth;
+    const perp_override standard = {.pointer = "/contact", .value = "standard"};
+    r.status = perp_scene_parse(context, c->text, strlen(c->text), "case", &standard,
+                                c->smooth > 0.0 ? 1 : 0, &scene);
     if (r.status == PERP_OK) {
         r.status = count_changes(context, scene, &r.changes);
     }

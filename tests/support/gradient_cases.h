@@ -14,6 +14,7 @@ typedef struct gradient_case {
     int bodies;
     const char* parameter[GRADIENT_CASE_MOST];
     int32_t parameter_count;
+    double smooth; /* of a smoothed gradient, with the contact model 'standard'; 0: as it is written */
     char text[GRADIENT_CASE_TEXT]; /* of the scene; its measure is "m" */
 } gradient_case;
 
