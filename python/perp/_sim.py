@@ -58,7 +58,7 @@ class ContactForce(NamedTuple):
     moment: Any
 
 
-def _three(values: Vector, planar: bool, name: str, last: float = 0.0) -> Sequence[float]:
+def _three(values: Any, planar: bool, name: str, last: float = 0.0) -> Sequence[float]:
     """Three numbers; of two in the plane, with a third one."""
     try:
         numbers = [float(x) for x in values]
@@ -130,19 +130,19 @@ class Body:
         if planar and orientation is not None or not planar and angle is not None:
             raise TypeError("give angle in the plane, orientation in space")
         if planar and angular_velocity is not None and not hasattr(angular_velocity, "__len__"):
-            angular_velocity = (0.0, 0.0, float(angular_velocity))  # type: ignore[arg-type]
+            angular_velocity = (0.0, 0.0, float(angular_velocity))
         _core.set_body(self._sim, self._index,
                        None if position is None else _three(position, planar, "position", old[0][2]),
                        orientation, angle,
                        None if velocity is None else _three(velocity, planar, "velocity"),
                        None if angular_velocity is None
-                       else _three(angular_velocity, False, "angular_velocity"))  # type: ignore[arg-type]
+                       else _three(angular_velocity, False, "angular_velocity"))
 
     def apply(self, force: Vector = (0.0, 0.0, 0.0), torque: Union[Vector, float] = (0.0, 0.0, 0.0)
               ) -> None:
         """Add a force and a torque (world frame, at the centre of mass) for the coming step."""
         if not hasattr(torque, "__len__"):
-            torque = (0.0, 0.0, float(torque))  # type: ignore[arg-type]
+            torque = (0.0, 0.0, float(torque))
         _core.apply_wrench(self._sim, self._index, _three(force, self._sim.planar, "force"),
                            _three(torque, False, "torque"))
 

@@ -275,7 +275,7 @@ def _is_table(data: Any) -> bool:
 def _file_of(data: Any, folder: str, number: int) -> str:
     """A CSV file of a table, or the file that `data` names."""
     if not _is_table(data):
-        return os.path.abspath(data)
+        return os.path.abspath(os.fsdecode(data))
     path = os.path.join(folder, "data.csv" if number == 0 else f"data-{number + 1}.csv")
     _write_table(data, path)
     return path
