@@ -98,7 +98,8 @@ def _dense(matrix: Any) -> Tuple[int, Any]:
     numbers = _arrays.doubles(matrix.toarray() if _is_sparse(matrix) else matrix)
     count = memoryview(numbers).nbytes // 8
     n = math.isqrt(count)
-    if n * n != count or getattr(numbers, "ndim", 1) == 2 and numbers.shape[0] != n:
+    nested = not hasattr(matrix, "ndim") and count > 0 and hasattr(matrix[0], "__len__")
+    if n * n != count or getattr(numbers, "ndim", 1) == 2 and numbers.shape[0] != n or nested and len(matrix) != n:
         raise ValueError("the matrix must be square")
     return n, numbers
 
