@@ -20,6 +20,9 @@ static perp_status check_smooth(const perp_sim* sim)
         return refuse(sim, "impacts with restitution have no smoothed gradient; set restitution to "
                            "0");
     }
+    if (sim->correction.project != NULL) {
+        return refuse(sim, "joint_correction has no smoothed gradient; set it to false");
+    }
     if (sim->work.contact_model->groups) {
         return perpi_fail(sim->context, PERP_ERROR_UNSUPPORTED,
                           "gradient: the contact model '%s' has groups of contacts, which have no "
