@@ -101,6 +101,8 @@ typedef struct perpi_parameter_sensitivity {
     /* of f at the models, divided by delta already; weight_here: at the scene's own, 0 of central differences */
     double weight[PERPI_SENSITIVITY_MODELS], weight_here;
     const perp_model* model[PERPI_SENSITIVITY_MODELS]; /* NULL if not kept */
+    bool
+        shared; /* they have other values of other parameters, too: its own fields alone may be read */
     /* the largest difference of a field's derivatives of fourth and of second order (to either side), relative; above 1e-2
      * the scene is not smooth in the parameter there (abs, min, floor, if) */
     double roughness;
@@ -116,6 +118,7 @@ typedef struct perpi_sensitivity_def {
     int32_t count;
     const double* scale; /* size of each, for delta; NULL, or 0: its value, of 0: 1 */
     bool drop_models;    /* keep the fields only; values that vary in time need the models */
+    bool share;          /* parameters that stand in different bodies may have models together */
 } perpi_sensitivity_def;
 
 typedef struct perpi_sensitivity perpi_sensitivity;

@@ -121,6 +121,9 @@ void perpi_gradient_count(perpi_gradient_work* g, const perpi_tape_frame* frame,
     const perpi_linear_report* report = perpi_linear_step_report(g->linear);
     unsigned flags = report->flags | frame->flags;
     const double start = frame->time - frame->h;
+    flags |= perpi_gradient_kinks(g, start) || perpi_gradient_kinks(g, frame->time)
+                 ? PERPI_LINEAR_CHOICE
+                 : 0;
     f->weak += (flags & PERPI_LINEAR_WEAK) != 0;
     f->undetermined += (flags & PERPI_LINEAR_UNDETERMINED) != 0;
     if (immaterial) {

@@ -326,12 +326,15 @@ static perp_status differentiate_contact(const perpi_solved* at, int32_t index,
         return status;
     }
     begin_derivative(body, d);
+    d->border = perpi_contact_at_border(model, f->pose, contact, at->threshold);
+    const bool border = d->border;
     const perp_contact* before = perpi_rolling_before(at, contact);
     if (before != NULL) {
         const perp_status rolling = add_rolling(at, contact, before, &g, constraint->rows, d);
         if (rolling != PERP_OK) {
             return rolling;
         }
+        d->border = d->border || border;
     }
     const vec3 n = v3_from(contact->normal), t = v3_from(contact->tangent), o = v3_cross(n, t);
     const vec3 direction[4] = {n, t, o, n};
