@@ -317,6 +317,7 @@ static void print_json(const perp_scene* scene, const perp_sim* sim, double pene
     json_object_set_new(o, "joint_correction", json_boolean(run.joint_correction));
     json_object_set_new(o, "joint_direction", json_string(run.joint_middle ? "middle" : "start"));
     json_object_set_new(o, "pairs", pairs_json(model));
+    json_object_set_new(o, "pairs_out_of_reach", json_integer(perp_sim_pairs_out_of_reach(sim)));
     json_object_set_new(o, "robot", robot_json(sim, model, context));
     json_object_set_new(o, "parameters", cli_parameters_json(scene));
     json_object_set_new(o, "unused_parameters", unused_json(scene));
@@ -518,6 +519,14 @@ static void print_pairs(const perp_model* model)
     }
 }
 
+static void print_out_of_reach(const perp_sim* sim)
+{
+    const int32_t count = perp_sim_pairs_out_of_reach(sim);
+    if (count > 0) {
+        printf("  %d of these pairs cannot meet within the limits of their joints\n", (int)count);
+    }
+}
+
 static void print_text(const perp_scene* scene, const perp_sim* sim, double penetration)
 {
     const perp_model* model = perp_scene_model(scene);
@@ -580,6 +589,7 @@ static void print_text(const perp_scene* scene, const perp_sim* sim, double pene
     print_supports(model);
     print_forces(model);
     print_pairs(model);
+    print_out_of_reach(sim);
     cli_measure_defs_print(scene, sim);
 }
 

@@ -389,16 +389,28 @@ class Gradient(NamedTuple):
     flagged: Dict[str, Any]
     start: Optional[Dict[str, Any]]
     check: Optional[Dict[str, Tuple[float, float]]]
+    smoothed: Optional[Dict[str, Any]] = None
+
+
+def _smoothed(value: float, names: Sequence[str], own: Sequence[float], kappa: float, exact_value: float, bias: float,
+              exact: Sequence[float], flagged: Dict[str, Any]) -> Dict[str, Any]:
+    compared = flagged["steps"] == 0
+    return {"kappa": kappa, "value": value, "exact_value": exact_value, "bias": bias,
+            "exact_gradient": dict(zip(names, exact)), "exact_flagged": flagged,
+            "gradient_bias": {name: a - b if compared else None for name, a, b in zip(names, own, exact)}}
 
 
 def gradient(scene: Union[Scene, PathLike, Mapping[str, Any]], of: str, by: Union[str, Sequence[str]], *,
              forward: bool = False, checkpoints: bool = False, threshold: float = 1e-6, check: bool = False,
-             **settings: Any) -> Gradient:
+             smooth: Optional[float] = None, **settings: Any) -> Gradient:
     """The derivative of a measure by parameters (names or JSON pointers): what `perp gradient` does.
 
     Backwards (adjoint) unless `forward`; backwards there are also derivatives by the start state: `start`, for each
     body displacement, rotation vector, velocity, angular velocity. checkpoints: less memory, more time.
     threshold: margins below it flag a step. check: differences of whole runs and how far they are certain.
+    smooth: the barrier parameter of a smoothed gradient, from 1e-8 to 1. `value` and `gradient` are then those of a run with
+    smoothed laws, and `smoothed` says what that changed: "kappa", "value", "exact_value", "bias" of the measure,
+    "exact_gradient", its flags "exact_flagged", and "gradient_bias" (None for a run that has no gradient to compare with).
     """
     base = with_settings(scene, settings).copy()
     if of not in base.measures:
@@ -406,9 +418,12 @@ def gradient(scene: Union[Scene, PathLike, Mapping[str, Any]], of: str, by: Unio
                             + (f": there are {', '.join(base.measures)}" if base.measures else "")
                             + "; a quantity becomes one with scene.set(\"/measures\", {\"name\": \"body.position.x\"})", None)
     names = [by] if isinstance(by, str) else list(by)
-    value, derivatives, flagged, start, differences = _core.gradient(
-        base._handle, of, names, forward, checkpoints, threshold, check)
+    if smooth is not None and not 0.0 < smooth:
+        raise ValueError(f"smooth: expected a barrier parameter from 1e-8 to 1, got {smooth!r}")
+    value, derivatives, flagged, start, differences, smoothed = _core.gradient(
+        base._handle, of, names, forward, checkpoints, threshold, 0.0 if smooth is None else smooth, check)
     return Gradient(value, dict(zip(names, derivatives)), flagged,
                     None if start is None else {name: None if row is None else _arrays.vector(row)
                                                 for name, row in zip(base.bodies, start)},
-                    None if differences is None else dict(zip(names, zip(*differences))))
+                    None if differences is None else dict(zip(names, zip(*differences))),
+                    None if smoothed is None else _smoothed(value, names, derivatives, *smoothed))

@@ -531,7 +531,9 @@ perp_status perp_model_add_joint(perp_model* model, const perp_joint_def* def, i
     if (index != NULL) {
         *index = (int32_t)model->joint_count - 1;
     }
-    return perpi_controllers_find_moved(model); /* the tree has grown */
+    status = perpi_chains_grow(model);
+    return status == PERP_OK ? perpi_controllers_find_moved(model)
+                             : status; /* the tree has grown */
 }
 
 /* ---- queries ------------------------------------------------------------------------------------ */

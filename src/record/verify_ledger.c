@@ -130,7 +130,7 @@ static bool within_bounds(const perp_model* model, const perp_ledger* l, double 
 /* Of a dynamic body: 1 / m, 1 / the least moment of inertia. */
 static double inverse_mass(const perp_model* model, int32_t body, bool turning)
 {
-    if (body < 0 || model->body[body].dofs == 0) {
+    if (body < 0 || model->body[body].dofs == 0 || model->body[body].massless) {
         return 0.0;
     }
     const perpi_body* b = &model->body[body];

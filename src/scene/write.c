@@ -429,6 +429,10 @@ static void put_mass(writer* w, json_t* body, const perp_body_def* def, int32_t 
     const perpi_body* made_of = &w->model->body[index];
     const bool by_mass = w->by_mass[index];
     const double* inertia = by_mass ? &made_of->inertia.m[0][0] : def->inertia;
+    if (def->massless) {
+        put(w, body, "massless", json_true());
+        return;
+    }
     put_number(w, body, "mass", by_mass ? made_of->mass : def->mass, NAN);
     put_number(w, body, "density", by_mass ? NAN : def->density, NAN);
     if (by_mass || def->has_inertia) {

@@ -15,6 +15,7 @@
 
 #include <string.h>
 
+#include "step/frames.h"
 #include "step/gear_rows.h"
 
 static const double TURN = 6.283185307179586;
@@ -452,7 +453,7 @@ perp_status perpi_formulate_joints(perpi_formulation* f, const perp_model* model
                                    const double* q_end, const perpi_joint_input* input)
 {
     f->joint_count = 0;
-    perp_status status = PERP_OK;
+    perp_status status = perpi_frames_share(f, model, q, f->start_v, input);
     for (int32_t i = 0; i < (int32_t)model->joint_count && status == PERP_OK; ++i) {
         const perpi_joint_view view =
             q_end != NULL ? perpi_joint_evaluate_middle(model, i, q, q_end, input[i].turns)
@@ -470,6 +471,9 @@ perp_status perpi_formulate_joints(perpi_formulation* f, const perp_model* model
             continue;
         }
         status = formulate_joint(f, model, i, purpose, t, h, view, &input[i]);
+    }
+    if (status == PERP_OK) {
+        perpi_frames_follow(f);
     }
     return status;
 }
@@ -535,6 +539,7 @@ void perpi_formulation_correct_b(perpi_formulation* f, const perp_model* model, 
             }
         }
     }
+    perpi_frames_follow(f);
 }
 
 /* The error of a joint at the end of a step, relative to its size. A rope that pulls is off by its
@@ -588,6 +593,7 @@ void perpi_formulation_set_b(perpi_formulation* f, const double* v_problem, cons
             f->b[c->row + i] = r[c->row + i] - perpi_formulation_speed(f, index, i, v_problem);
         }
     }
+    perpi_frames_follow(f);
 }
 
 double perpi_formulation_error(const perpi_formulation* f, const perp_model* model,

@@ -18,6 +18,7 @@
 #include "step/ledger.h"
 
 #include "step/force_rows.h"
+#include "step/frames.h"
 #include "step/joint_rows.h"
 #include "step/layer_parts.h"
 #include "step/layers.h"
@@ -277,8 +278,10 @@ static void add_joint_rows(const perpi_ledger_input* in, perp_ledger* sum)
         const int32_t index = f->contact_count + k;
         const perp_constraint* c = &f->constraint[index];
         for (int32_t r = 0; r < c->rows; ++r) {
-            const double p = scale * in->p_problem[c->row + r];
             const int32_t joint = f->place[k].joint;
+            const bool shared = f->place[k].slot == 0 && perpi_frames_hold(f, joint);
+            const double p = shared ? in->joint[joint].impulse[r] /* that of the mechanism */
+                                    : scale * in->p_problem[c->row + r];
             if (f->place[k].slot == 1 + PERPI_LAW_DAMPING && f->start_v != NULL &&
                 in->model->joint[joint].armature > 0.0) {
                 add_rotor(in, index, joint, p, sum);

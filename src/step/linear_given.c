@@ -70,3 +70,67 @@ perp_status perpi_linear_step_given(perpi_linear_step* l, const bool* wanted,
     *count = (int32_t)n;
     return PERP_OK;
 }
+
+/* An impact has the velocities of prescribed bodies at its time, which are numbers of the state. */
+static bool moves_in_impact(const perpi_linear_step* l, int32_t contact, int side)
+{
+    const perp_contact* c = &l->step.in.contact[contact];
+    const int32_t body = side == 0 ? c->body_a : c->body_b;
+    return l->step.impact && l->d_of[contact] >= 0 &&
+           l->step.in.model->body[body].type == PERP_BODY_KINEMATIC;
+}
+
+/* Newton's law without times: e u- has them, too. */
+static double counts_in_row(const perpi_linear_step* l, int32_t contact, int32_t row)
+{
+    return row == 0 && !l->met ? 1.0 + l->rebound[contact] : 1.0;
+}
+
+static int32_t flat_of(const perpi_linear_step* l, int32_t body, int column)
+{
+    if (l->step.in.model->dimension == 3) {
+        return 6 * body + column;
+    }
+    return column < 2 ? 3 * body + column : column == 5 ? 3 * body + 2 : -1;
+}
+
+void perpi_linear_given_residual(const perpi_linear_step* l, const double* dv, double* r_u)
+{
+    for (int32_t i = 0; l->step.impact && i < l->f->contact_count; ++i) {
+        for (int side = 0; side < 2; ++side) {
+            perpi_given_rows rows;
+            if (!moves_in_impact(l, i, side)) {
+                continue;
+            }
+            rows_of_side(l, i, side, &rows);
+            for (int32_t r = 0; r < rows.rows; ++r) {
+                for (int c = 0; c < 6; ++c) {
+                    const int32_t at = flat_of(l, rows.body, c);
+                    r_u[rows.row + r] +=
+                        at >= 0 ? counts_in_row(l, i, r) * rows.J[r][c] * dv[at] : 0.0;
+                }
+            }
+        }
+    }
+}
+
+void perpi_linear_given_residual_adjoint(const perpi_linear_step* l, const double* m_u, double* yv)
+{
+    for (int32_t i = 0; l->step.impact && i < l->f->contact_count; ++i) {
+        for (int side = 0; side < 2; ++side) {
+            perpi_given_rows rows;
+            if (!moves_in_impact(l, i, side)) {
+                continue;
+            }
+            rows_of_side(l, i, side, &rows);
+            for (int32_t r = 0; r < rows.rows; ++r) {
+                for (int c = 0; c < 6; ++c) {
+                    const int32_t at = flat_of(l, rows.body, c);
+                    if (at >= 0) {
+                        yv[at] += counts_in_row(l, i, r) * rows.J[r][c] * m_u[rows.row + r];
+                    }
+                }
+            }
+        }
+    }
+}

@@ -319,6 +319,16 @@ def gradients_are_those_of_the_program():
     scene = perp.load(content)
     sim = perp.Sim(scene)
     perp.gradient(scene, "x", "mu")  # while a simulation of the scene exists
+    out = subprocess.run([os.environ["PERP"], "gradient", "s.json", "--of", "x", "--by", "mu,v", "--smooth", "1e-3", "--json"],
+                         capture_output=True, check=True)
+    expected = json.loads(out.stdout)
+    s = perp.gradient(content, "x", ["mu", "v"], smooth=1e-3)
+    assert s.gradient == expected["gradient"] and s.value == expected["value"]
+    flags = [x.pop("exact_flagged")["steps"] for x in (s.smoothed, expected["smoothed"])]
+    assert s.smoothed == expected["smoothed"] and flags == [0, 0], (s.smoothed, expected["smoothed"])
+    assert s.smoothed["exact_gradient"] == g.gradient and s.smoothed["bias"] == s.value - g.value and g.smoothed is None
+    for bad in (0.0, -1.0, 1e-9, 2.0, math.nan):
+        raises((ValueError, perp.InputError), perp.gradient, content, "x", "mu", smooth=bad)
     assert sim.run().measures["x"] == g.value
     raises(perp.InputError, perp.gradient, content, "y", "mu")
     raises(perp.InputError, perp.gradient, content, "x", "nu")
