@@ -16,14 +16,20 @@ static const double part[] = {0.03, 0.3, 1.0};
 static const double sizes[] = {0.1, 1.0, 10.0};
 enum { POINTS = sizeof part / sizeof part[0] };
 
+static double prior_cost(const perpi_parameter* p, double value)
+{
+    const double off = value - p->info.start;
+    return isnan(p->prior) ? 0.0 : 0.5 * off * off / (p->prior * p->prior);
+}
+
+/* Without priors of other unknowns. */
 static perp_status cost_at(perpi_evaluator* ev, int32_t i, double value, double* cost)
 {
-    const perpi_parameter* p = &ev->e->parameter[i];
-    const double was = ev->parameter[i], off = value - p->info.start;
+    const double was = ev->parameter[i];
     ev->parameter[i] = value;
     const perp_status status = perpi_evaluator_run(ev, false);
     ev->parameter[i] = was;
-    *cost = isnan(p->prior) ? 0.0 : 0.5 * off * off / (p->prior * p->prior);
+    *cost = prior_cost(&ev->e->parameter[i], value);
     for (int32_t k = 0; k < ev->count; ++k) {
         *cost += ev->part[k].status == PERP_OK ? ev->part[k].cost : INFINITY;
     }
@@ -66,15 +72,17 @@ static void say_flat(const char* name, perpi_answer* a)
 perp_status perpi_answer_profile(perpi_evaluator* ev, double widening, perpi_answer* a)
 {
     static const double HALF_CHI2_95 = 1.92; /* of one degree */
+    double cost = 0.0;
+    for (int32_t k = 0; k < ev->count; ++k) {
+        cost += ev->part[k].cost;
+    }
     for (int32_t i = 0; i < a->n; ++i) {
         const perpi_parameter* p = &ev->e->parameter[i];
-        double cost;
         if (!a->identifiable[i] || p->kind == PERPI_PARAMETER_INERTIA) {
             continue;
         }
         const double low = a->low[i], high = a->high[i];
-        PERPI_TRY(cost_at(ev, i, ev->parameter[i], &cost));
-        const double most = cost + HALF_CHI2_95 * widening;
+        const double most = cost + prior_cost(p, ev->parameter[i]) + HALF_CHI2_95 * widening;
         PERPI_TRY(move_end(ev, i, most, p->info.low, &a->low[i]));
         PERPI_TRY(move_end(ev, i, most, p->info.high, &a->high[i]));
         if (a->low[i] != low || a->high[i] != high) {

@@ -577,8 +577,8 @@ def starts_of_bodies_that_touch_do_not_hold_the_search():
     """A start that overlaps the floor is moved out of it: residuals have a kink there."""
     rows = [[t, x, 0.05, 0.0] for t, x, _ in slide(rows=41)]
     csv("data.csv", ["t", "x", "y", "a"], noisy(rows, 0.001, 8))
-    for start in ("scene", "data"):
-        found = estimate(study(start=start, observe={"x": "b.position.x", "y": "b.position.y", "a": "b.angle"},
+    for start in ({"start": "scene"}, {"start": "data"}, {"start": "scene", "method": "moving-window", "window": 100}):
+        found = estimate(study(**start, observe={"x": "b.position.x", "y": "b.position.y", "a": "b.angle"},
                                unknown={"mu": {"start": 0.6, "bounds": [0, 2]}, "initial": ["b"]}))
         mu = found["estimates"]["mu"]
         assert found["residuals"]["channels"]["x"]["rms_over_noise"] < 1.3, (start, found["message"])
