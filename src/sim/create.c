@@ -7,6 +7,7 @@
 #include "sim/measure.h"
 #include "step/force_rows.h"
 #include "step/repair.h"
+#include "step/smooth_step.h"
 
 /* ---- checking the definition ----------------------------------------------------------------- */
 
@@ -338,6 +339,17 @@ static perp_status find_loops(perp_sim* sim)
     return status;
 }
 
+/* Bodies without mass. */
+static perp_status check_frames(const perp_model* model)
+{
+    if (model->massless_count > 0 && model->bounces && model->impact_law == PERP_IMPACT_POISSON) {
+        return perpi_fail(model->context, PERP_ERROR_UNSUPPORTED,
+                          "restitution: Poisson's law does not take bodies without mass; use "
+                          "Newton's");
+    }
+    return perpi_chains_check(model);
+}
+
 /* Workspace of the outer iteration. Velocities are compared in the norm of the kinetic energy. */
 static perp_status prepare_outer(perp_sim* sim)
 {
@@ -501,6 +513,9 @@ static perp_status create_parts(perp_sim* sim, const perp_sim_def* asked)
     }
     status = perpi_sim_check_springs(sim);
     if (status == PERP_OK) {
+        status = check_frames(sim->model);
+    }
+    if (status == PERP_OK) {
         status = perpi_sim_start(sim);
     }
     return status == PERP_OK ? perpi_measures_create(sim) : status;
@@ -537,11 +552,18 @@ perp_status perpi_sim_create_quietly(perp_context* context, const perp_model* mo
 perp_status perp_sim_create(perp_context* context, const perp_model* model, const perp_sim_def* def,
                             perp_sim** sim)
 {
-    const perp_status status = perpi_sim_create_quietly(context, model, def, sim);
+    perp_sim* made = NULL;
+    perp_status status = perpi_sim_create_quietly(context, model, def, &made);
     if (status == PERP_OK) {
-        perpi_sim_warn_of_crossing(*sim);
+        status = perpi_collider_find_reach(made->work.collider, NULL);
     }
-    return status;
+    if (status != PERP_OK) {
+        perp_sim_destroy(made);
+        return status;
+    }
+    perpi_sim_warn_of_crossing(made);
+    *sim = made;
+    return PERP_OK;
 }
 
 /* ---- destroying ------------------------------------------------------------------------------ */
@@ -552,6 +574,7 @@ static void free_step(perpi_step* x)
     perpi_collider_destroy(x->collider);
     perpi_formulation_destroy(x->formulation);
     perpi_joint_system_destroy(x->system);
+    perpi_smooth_solver_destroy(x->smooth);
     void* const owned[] = {x->check,
                            x->middle,
                            x->q_start,

@@ -15,6 +15,7 @@
  */
 #include "sim/internal.h"
 #include "step/rolling.h"
+#include "step/smooth_step.h"
 
 typedef struct slip {
     vec3 now;  /* relative velocity at the contact's point, without the change by the spin */
@@ -23,7 +24,8 @@ typedef struct slip {
 
 /* The velocity that corresponds to the body's momentum at the start of the step with the
  * orientation at its end: w - I^-1 g, g the velocity-product term. */
-static vec3 spin_before(const perpi_step* step, int32_t index, double h, vec3 w)
+static vec3 spin_before(const perpi_step* step, const perp_contact* c, int32_t index, double h,
+                        vec3 w)
 {
     const perpi_body* body = &step->model->body[index];
     if (step->model->dimension == 2 || body->dofs == 0 || body->particle ||
@@ -31,7 +33,7 @@ static vec3 spin_before(const perpi_step* step, int32_t index, double h, vec3 w)
         return w;
     }
     const perpi_pose* pose = &step->pose[index];
-    const double part = perpi_spin_part(body, true, h, w);
+    const double part = perpi_spin_part(body, perpi_hold_at(body, pose, w, c->point), h, w);
     const vec3 W = m3_tmul(pose->R, w);
     const vec3 turn = v3_cross(W, m3_mul(body->inertia, W));
     return v3_madd(w, part * h, m3_mul(pose->R, m3_mul(m3_inverse(body->inertia), turn)));
@@ -51,7 +53,7 @@ static void add_side(const perpi_step* step, const perp_contact* c, const perp_c
     const vec3 x = step->pose[body].x;
     const vec3 arm = v3_sub(gap_middle(c), x);
     const vec3 way = v3_sub(arm, v3_sub(gap_middle(old), v3_madd(x, -h_old, v)));
-    const vec3 u = v3_add(v, v3_cross(spin_before(step, body, h, w), arm));
+    const vec3 u = v3_add(v, v3_cross(spin_before(step, c, body, h, w), arm));
     sum->now = v3_madd(sum->now, sign, u);
     sum->gain = v3_madd(sum->gain, sign, v3_cross(w, way));
 }
@@ -92,18 +94,23 @@ static bool may_roll(const perpi_step* step, const perp_contact* c, double h)
            !perpi_contact_driven(step->model, c);
 }
 
-static bool pushes_beside(const perp_contact* c, const perp_contact* other)
+static bool pushes(const perpi_step* step, const perp_contact* c)
 {
-    return other->impulse[0] > 0.0 && other->body_a == c->body_a && other->body_b == c->body_b;
+    return perpi_contact_pushes(step->model, &step->settings, step->from->h_last, c);
+}
+
+static bool pushes_beside(const perpi_step* step, const perp_contact* c, const perp_contact* other)
+{
+    return other->body_a == c->body_a && other->body_b == c->body_b && pushes(step, other);
 }
 
 /* Whether the contact is the only active one of its pair: bodies in contact at several points do
  * not roll. Contacts of a pair are consecutive. */
-static bool is_single_contact(const perpi_contact_list* list, size_t at)
+static bool is_single_contact(const perpi_step* step, const perpi_contact_list* list, size_t at)
 {
     const perp_contact* c = &list->item[at];
-    return !(at > 0 && pushes_beside(c, c - 1)) &&
-           !(at + 1 < list->count && pushes_beside(c, c + 1));
+    return !(at > 0 && pushes_beside(step, c, c - 1)) &&
+           !(at + 1 < list->count && pushes_beside(step, c, c + 1));
 }
 
 void perpi_set_rolling(perpi_step* step, double h)
@@ -120,8 +127,8 @@ void perpi_set_rolling(perpi_step* step, double h)
             old += 1;
         }
         if (old < step->from->contacts.count && step->from->contacts.item[old].key == c->key &&
-            step->from->contacts.item[old].impulse[0] > 0.0 &&
-            is_single_contact(&step->from->contacts, old) && may_roll(step, c, h)) {
+            pushes(step, &step->from->contacts.item[old]) &&
+            is_single_contact(step, &step->from->contacts, old) && may_roll(step, c, h)) {
             roll(step, c, &step->from->contacts.item[old], h, h_old);
         }
     }

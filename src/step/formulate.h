@@ -76,10 +76,20 @@ PERP_NODISCARD perp_status perpi_external_wrench(const perp_model* model, double
  * gyroscopic term, implicitly, so that angular momentum is conserved for any h. */
 vec3 perpi_free_rate(const perpi_body* body, const perpi_pose* pose, vec3 w, double h, vec3 torque);
 
+/* What contacts say about the spin of a body (notation.md, "Rolling and spinning"). */
+typedef enum perpi_hold {
+    PERPI_HOLD_NONE = 0, /* no contact */
+    PERPI_HOLD_PLAIN,
+    PERPI_HOLD_DAMPED, /* the velocity-product term after the middle of the step takes energy */
+} perpi_hold;
+/* Of a body with a contact at the point. */
+perpi_hold perpi_hold_at(const perpi_body* body, const perpi_pose* pose, vec3 w,
+                         const double point[3]);
+
 /* Time within the step at which the velocity-product term is evaluated, as a part of h
  * (notation.md, "Rolling and spinning"): its end, 1, or near its middle for a body with joints
  * or contacts. */
-double perpi_spin_part(const perpi_body* body, bool touched, double h, vec3 w);
+double perpi_spin_part(const perpi_body* body, perpi_hold hold, double h, vec3 w);
 
 /* Whether a belt or a driven wheel is at the contact: then it determines the drift. */
 static inline bool perpi_contact_driven(const perp_model* model, const perp_contact* contact)
@@ -145,6 +155,19 @@ typedef struct perpi_layer_way {
     bool pushed;        /* used is a push */
 } perpi_layer_way;
 
+/* Mass that two bodies of a chain share across a joint (frames.c). Twists and wrenches about the origin, scaled. */
+typedef struct perpi_frame_tie {
+    int32_t joint, constraint, rows;
+    int32_t body[2];
+    double sign; /* +1: body[1] is b of the joint */
+    vec3 origin;
+    double length;
+    double D[36];      /* moved from body[1] to body[0] */
+    double lift[6][6]; /* wrench -> impulses of the joint's rows */
+    double y[6];       /* twist of body[0] that the momentum was moved with */
+    double b[6];       /* of the rows, that k contains */
+} perpi_frame_tie;
+
 typedef struct perpi_formulation perpi_formulation;
 struct perpi_formulation {
     perp_context* context;
@@ -164,7 +187,8 @@ struct perpi_formulation {
     double* applied; /* 6 a body: force without gravity, torque; only if any_applied */
     bool any_applied;
     bool midway;      /* the settings' */
-    bool* touched;    /* per body: it has a contact */
+    int32_t* nearest; /* per body: its contact with the least gap, -1: none */
+    perpi_hold* hold; /* per body: by that contact */
     vec3* gyroscopic; /* per body: I w_free - (I w + theta h torque); 0 where it is not in k */
     perp_constraint* constraint;
     perp_group* group;
@@ -174,7 +198,7 @@ struct perpi_formulation {
         given_w_capacity;
     size_t M_capacity, k_capacity, J_capacity, b_capacity, constraint_capacity;
     size_t lower_capacity, upper_capacity, compliance_capacity, place_capacity;
-    size_t given_capacity, applied_capacity, gyroscopic_capacity, touched_capacity;
+    size_t given_capacity, applied_capacity, gyroscopic_capacity, hold_capacity, nearest_capacity;
     double*
         wrench; /* 6 a body: what user code and explicit springs add; only where there are such */
     int32_t force_row; /* rows of springs and controllers: the first */
@@ -189,6 +213,9 @@ struct perpi_formulation {
     const double*
         start_v; /* flat velocities at the start, for rotors; NULL: no inertia. Borrowed */
     bool middle; /* a middle step (middle.c): `end` are the poses of its middle */
+    perpi_frame_tie* tie;
+    int32_t tie_count;
+    size_t tie_capacity;
     perpi_layer_place* layer;
     int32_t layer_count;
     size_t layer_capacity;
@@ -242,6 +269,8 @@ typedef struct perpi_step_settings {
     bool midpoint;        /* compliant: forces of the layers at the middle of the step */
     bool midway;          /* spin and rolling as at the middle of the step: perpi_spin_part */
     bool joint_middle;    /* directions of joints at the middle of the step: middle.c */
+    double smooth;        /* barrier parameter of smoothed laws (smooth_step.h); 0: none */
+    double smooth_time;   /* likewise: the duration of the run */
     bool no_gap;          /* rows of contacts read u_n >= 0, not psi/h + u_n >= 0 */
     double closed_gap;    /* anitescu-potra: closed gap, relative to a body's size */
 } perpi_step_settings;
