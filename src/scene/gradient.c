@@ -207,25 +207,70 @@ static void spread_start(const perp_model* model, perp_gradient* g)
     }
 }
 
+/* Whether quantities of the measures depend on the model itself (sim/gradient_sample.c): each parameter needs models of its own. */
+static bool measures_read_models(const perp_sim* sim)
+{
+    int32_t count;
+    bool any = false;
+    const perp_quantity* quantity = perpi_measures_quantities(sim, &count);
+    for (int32_t i = 0; i < count; ++i) {
+        any = any || perpi_gradient_reads_model(&quantity[i]);
+    }
+    return any;
+}
+
+/* Whether steps need models of a parameter that it shares with others. */
+static bool lacks_models(const perpi_gradient_parameters* of)
+{
+    bool any = false;
+    for (int32_t i = 0; i < perpi_sensitivity_count(of->sensitivity); ++i) {
+        any = any || (perpi_sensitivity_of(of->sensitivity, i)->shared && of->parameter[i].steps &&
+                      !of->parameter[i].chained);
+    }
+    return any;
+}
+
+/* The parameters again, each with models of its own. */
+static perp_status separate_models(perp_context* context, perp_scene* scene,
+                                   const perp_gradient_def* def, perpi_light_use use,
+                                   perpi_gradient_parameters* of)
+{
+    perpi_gradient_parameters_free(context, of);
+    *of = (perpi_gradient_parameters){0};
+    const perp_status status = perpi_sensitivity_create(
+        context, scene,
+        &(perpi_sensitivity_def){.name = def->parameter, .count = def->parameter_count},
+        &of->sensitivity);
+    return status == PERP_OK
+               ? perpi_gradient_parameters_fill(context, perp_scene_model(scene), use, of)
+               : status;
+}
+
 /* What a run needs of the parameters. */
 typedef struct prepared {
     varied* varied;
     perpi_gradient_parameters of;
 } prepared;
 
-static perp_status prepare_parameters(perp_context* context, const perp_scene* scene, perp_sim* sim,
+static perp_status prepare_parameters(perp_context* context, perp_scene* scene, perp_sim* sim,
                                       const perp_gradient_def* def, int32_t measure, prepared* x)
 {
     const size_t count = (size_t)def->parameter_count;
-    /* of the adjoint of impacts they have no multipliers, and the barrier parameter depends on masses and gravity */
-    const perpi_light_use use = perpi_sim_adaptive(sim) || def->smooth > 0.0 ? PERPI_LIGHT_NONE
-                                : def->mode == PERP_GRADIENT_FORWARD         ? PERPI_LIGHT_FORWARD
-                                : perpi_sim_bounces(sim)                     ? PERPI_LIGHT_NONE
-                                                         : PERPI_LIGHT_BACKWARDS;
+    /* of the adjoint of impacts they have no multipliers, nor of feed-forward and corrections; and the barrier
+     * parameter depends on masses and gravity */
+    const bool none =
+        perpi_sim_adaptive(sim) || !perpi_sim_plain_numbers(sim) || def->smooth > 0.0;
+    const perpi_light_use use = none                                 ? PERPI_LIGHT_NONE
+                                : def->mode == PERP_GRADIENT_FORWARD ? PERPI_LIGHT_FORWARD
+                                : perpi_sim_bounces(sim)             ? PERPI_LIGHT_NONE
+                                                                     : PERPI_LIGHT_BACKWARDS;
     bool explicit = false, *used = NULL;
     perp_status status = perpi_alloc(context, count + 1, sizeof *x->varied, &x->varied);
     if (status == PERP_OK) {
         status = perpi_gradient_parameters_fill(context, perp_scene_model(scene), use, &x->of);
+    }
+    if (status == PERP_OK && (lacks_models(&x->of) || measures_read_models(sim))) {
+        status = separate_models(context, scene, def, use, &x->of);
     }
     if (status == PERP_OK) {
         status = perpi_alloc(context, (size_t)measure + 1, sizeof *used, &used);
@@ -266,7 +311,7 @@ static perp_status find_measures(perp_context* context, perp_sim* sim,
     return status;
 }
 
-static perp_status run_gradient(perp_context* context, const perp_scene* scene, perp_sim* sim,
+static perp_status run_gradient(perp_context* context, perp_scene* scene, perp_sim* sim,
                                 const perp_gradient_def* def, const asked_for* ask, prepared* x,
                                 perp_gradient* g)
 {
@@ -343,7 +388,9 @@ static perp_status create_gradient(perp_context* context, perp_scene* scene,
     /* builds the scene anew: before the simulation */
     status = perpi_sensitivity_create(
         context, scene,
-        &(perpi_sensitivity_def){.name = def->parameter, .count = def->parameter_count},
+        &(perpi_sensitivity_def){.name = def->parameter,
+                                 .count = def->parameter_count,
+                                 .share = !perp_scene_model(scene)->bounces},
         &x.of.sensitivity);
     const perp_model* model = perp_scene_model(scene);
     if (status == PERP_OK) {

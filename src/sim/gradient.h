@@ -22,6 +22,7 @@ typedef struct perpi_gradient_parameter {
     int32_t light_first, light_count; /* of perpi_gradient_input.light */
     const int32_t* motion;            /* bodies whose motion it changes */
     int32_t motion_count;
+    bool rough;          /* a number of the scene has a kink at its value */
     const double* start; /* d start state / d theta, laid out as linear_step.h says */
     /* expressions with its values: measure i has those from PERPI_GRADIENT_MODELS * i on; NULL: it has none of them. NULL:
      * nor has any measure */
@@ -75,6 +76,9 @@ PERP_NODISCARD perp_status perpi_sim_smooth(perp_sim* sim, double barrier);
 /* And such parameters; perpi_gradient_run does so by itself. */
 PERP_NODISCARD perp_status perpi_gradient_check_parameters(perp_sim* sim,
                                                            const perpi_gradient_input* in);
+
+/* Whether a quantity of the state depends on numbers of the model, too. */
+bool perpi_gradient_reads_model(const perp_quantity* quantity);
 
 /* Runs the simulation from its present state to its end. gradient: parameter_count; start: derivatives by the start
  * state (perpi_gradient_start_size), only of the adjoint; NULL: not asked for. */

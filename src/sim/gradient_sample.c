@@ -103,13 +103,17 @@ static double crossing_weight(const perpi_gradient_work* g, int64_t k, double be
 }
 
 /* Energies, momenta and coordinates of joints depend on the model itself, too. */
+bool perpi_gradient_reads_model(const perp_quantity* quantity)
+{
+    return quantity->kind == PERP_QUANTITY_ENERGY || quantity->kind == PERP_QUANTITY_MOMENTUM ||
+           quantity->kind == PERP_QUANTITY_ANGULAR_MOMENTUM ||
+           quantity->kind == PERP_QUANTITY_COORDINATE || quantity->kind == PERP_QUANTITY_RATE;
+}
+
 void perpi_gradient_add_quantity(const perpi_gradient_work* g, const perpi_view* view,
                                  const perp_quantity* quantity, double weight, double* gradient)
 {
-    const bool depends =
-        quantity->kind == PERP_QUANTITY_ENERGY || quantity->kind == PERP_QUANTITY_MOMENTUM ||
-        quantity->kind == PERP_QUANTITY_ANGULAR_MOMENTUM ||
-        quantity->kind == PERP_QUANTITY_COORDINATE || quantity->kind == PERP_QUANTITY_RATE;
+    const bool depends = perpi_gradient_reads_model(quantity);
     for (int32_t i = 0; depends && i < g->in->parameter_count; ++i) {
         const perpi_gradient_parameter* p = &g->in->parameter[i];
         for (int n = 0; p->model[0] != NULL && n < PERPI_GRADIENT_MODELS; ++n) {
