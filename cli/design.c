@@ -145,6 +145,14 @@ static void print_gradient(const perp_design_info* info, const perp_design_repor
     printf(
         "\n  gradients      %lld steps, %lld of them by Gauss-Newton, %lld with flagged gradients",
         (long long)r->gradient_steps, (long long)r->newton_steps, (long long)r->flagged_steps);
+    if (r->turned_steps > 0) {
+        printf("\n  kinks          %lld steps to the better side, %lld of them by one-sided "
+               "derivatives",
+               (long long)r->turned_steps, (long long)r->one_sided_steps);
+    }
+    if (r->at_kink) {
+        printf("\n  kink           no one-sided derivative that was tried is negative");
+    }
     if (r->handed_over > 0) {
         printf("\n  cma-es         from evaluation %lld: ", (long long)r->handed_over + 1);
         cli_put(r->handed_over_reason);
@@ -252,6 +260,8 @@ static json_t* report_json(const perp_study* study, const perp_design_report* r,
         json_object_set_new(gradient, "flagged", json_integer(r->flagged_steps));
         json_object_set_new(gradient, "newton", json_integer(r->newton_steps));
         json_object_set_new(gradient, "turned", json_integer(r->turned_steps));
+        json_object_set_new(gradient, "one_sided", json_integer(r->one_sided_steps));
+        json_object_set_new(gradient, "at_kink", json_boolean(r->at_kink));
         json_object_set_new(gradient, "handed_over",
                             r->handed_over > 0 ? json_integer(r->handed_over) : json_null());
         json_object_set_new(gradient, "reason", cli_text(r->handed_over_reason));

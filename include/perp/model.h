@@ -145,7 +145,8 @@ typedef struct perp_body_def {
     int32_t ignores_count;
     perp_motion_def motion;   /* kinematic only */
     perp_support_def support; /* dynamic, planar only */
-    bool massless; /* dynamic, spatial: a frame between two joints, without mass, inertia and shapes */
+    bool
+        massless; /* dynamic, spatial: a frame between two joints, without mass, inertia and shapes */
 } perp_body_def;
 
 PERP_API perp_body_def perp_body_def_default(void); /* static, at the origin, collides with all */

@@ -1,15 +1,18 @@
 """Studies: sweeps in worker processes, and the database of their results."""
 from __future__ import annotations
 
+import contextlib
 import json
+import operator
 import os
+import re
 import sys
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
-from . import _arrays, _core
-from ._arrays import plain
-from ._scene import PathLike, Scene, load, with_settings
+from . import _arrays, _core, _errors
+from ._scene import PathLike, Scene, _json, load, with_settings
 
+_DICT = "study"  # the name of a study that is a dict
 _WORKER = "import sys; sys.path[:] = sys.argv[4:]; import perp._study as s; s._serve(*sys.argv[1:4])"
 
 
@@ -89,14 +92,33 @@ def _write_study(study: Union[PathLike, Mapping[str, Any]], folder: str) -> Tupl
         content = dict(study)
         scene = content.get("scene")
         if isinstance(scene, (Mapping, Scene)):
-            text = scene._source if isinstance(scene, Scene) else json.dumps(scene, default=plain)
+            text = scene._source if isinstance(scene, Scene) else _json(scene)
             content["scene"] = _write(folder, "scene.json", text)
         elif isinstance(scene, (str, os.PathLike)):
             content["scene"] = os.path.abspath(scene)
-        return (_write(folder, "study.json", json.dumps(content, default=plain)),
-                os.path.join(os.getcwd(), "study.json"))
-    with open(study, encoding="utf-8") as file:
-        return _write(folder, "study.json", file.read()), os.path.abspath(study)
+        return _write(folder, "study.json", _json(content, "study")), _DICT
+    path = os.fspath(study)  # a number would be a file descriptor
+    with open(path, encoding="utf-8") as file:
+        return _write(folder, "study.json", file.read()), os.path.abspath(path)
+
+
+@contextlib.contextmanager
+def _files_of(study: Any, jobs: int) -> Iterator[Tuple[str, str, str]]:
+    """A folder, the study as a file in it, and its name in messages. What stands there of a dict is called study, scene and
+    data in messages."""
+    import tempfile
+    if operator.index(jobs) < 0:
+        raise ValueError(f"jobs: must be at least 0, got {jobs}")
+    with tempfile.TemporaryDirectory(prefix="perp-") as folder:
+        try:
+            path, origin = _write_study(_with_files(study, folder), folder)
+            yield folder, path, origin
+        except _errors.Error as error:
+            text = str(error).replace(os.path.join(folder, "scene.json"), "scene").replace("--resume", "resume=True")
+            text = re.sub(re.escape(folder) + r"/data(-[0-9]+)?\.csv:([0-9]+)",
+                          lambda m: f"data{m[1] or ''}, row {int(m[2]) - 2}", text)
+            of_dict = error.file is None or error.file == _DICT or error.file.startswith(folder)
+            raise _errors._fill(error, text, None if of_dict else error.file) from None
 
 
 def sweep(study: Union[PathLike, Mapping[str, Any]], out: PathLike, *, jobs: int = 0,
@@ -109,9 +131,7 @@ def sweep(study: Union[PathLike, Mapping[str, Any]], out: PathLike, *, jobs: int
     database if it is there. progress: called with (done, total) several times a second. A run that
     fails, hangs or crashes is a row.
     """
-    import tempfile
-    with tempfile.TemporaryDirectory(prefix="perp-") as folder:
-        path, origin = _write_study(study, folder)
+    with _files_of(study, jobs) as (_, path, origin):
         with open(path, encoding="utf-8") as file:
             text = file.read()
         database = os.path.dirname(os.path.abspath(out))
@@ -127,8 +147,6 @@ def _in_child(what: str, program: str, arguments: Sequence[str],
               progress: Optional[Callable[..., Any]]) -> Dict[str, Any]:
     """Runs a program that prints lines of JSON: lists for `progress`, then its answer."""
     import subprocess
-
-    from . import _errors
     child = subprocess.Popen([sys.executable, "-c", program, *arguments, *sys.path], stdout=subprocess.PIPE, text=True)
     answer: Any = None
     try:
@@ -149,10 +167,7 @@ def _in_child(what: str, program: str, arguments: Sequence[str],
         raise _errors.Error(f"the process of the {what} ended with status {status}")
     if "error" in answer:
         kind, text, file = answer["error"]
-        error = _errors._make_error(0, text, file)
-        chosen = getattr(_errors, kind)(text)
-        chosen.file, chosen.pointer, chosen.message = file, error.pointer, error.message
-        raise chosen
+        raise _errors._fill(getattr(_errors, kind)(text), text, file)
     return answer
 
 
@@ -215,9 +230,7 @@ def design(study: Union[PathLike, Mapping[str, Any]], out: PathLike, *, jobs: in
     study: as for `sweep`, with `unknown` and `minimise` (docs/studies.md). progress: called with (evaluations,
     at most, best value so far). The search runs in a process of its own.
     """
-    import tempfile
-    with tempfile.TemporaryDirectory(prefix="perp-") as folder:
-        path, origin = _write_study(study, folder)
+    with _files_of(study, jobs) as (_, path, origin):
         answer = _in_child("design", _DESIGN, [path, origin, os.path.abspath(out), str(jobs), str(resume)], progress)
     result = Design(out)
     result.report = answer
@@ -262,7 +275,7 @@ def _is_table(data: Any) -> bool:
 def _file_of(data: Any, folder: str, number: int) -> str:
     """A CSV file of a table, or the file that `data` names."""
     if not _is_table(data):
-        return os.path.abspath(data)
+        return os.path.abspath(os.fsdecode(data))
     path = os.path.join(folder, "data.csv" if number == 0 else f"data-{number + 1}.csv")
     _write_table(data, path)
     return path
@@ -329,9 +342,7 @@ class Estimate:
 
 
 def _predict(study: Union[PathLike, Mapping[str, Any]], data: Any, jobs: int) -> Dict[str, Any]:
-    import tempfile
-    with tempfile.TemporaryDirectory(prefix="perp-") as folder:
-        path, origin = _write_study(study, folder)
+    with _files_of(study, jobs) as (folder, path, origin):
         answer = _in_child("prediction", _ESTIMATE,
                            [path, origin, str(jobs), "predict", _file_of(data, folder, 0), folder], None)
     return {**answer["report"], "curves": answer["curves"]}
@@ -353,9 +364,7 @@ def estimate(study: Union[PathLike, Mapping[str, Any]], *, jobs: int = 0,
     columns by name (a dict of lists or arrays, a DataFrame), in which None and NaN are gaps, or a list of these, one
     a trajectory. progress: called with (iteration, objective). The fit runs in a process of its own.
     """
-    import tempfile
-    with tempfile.TemporaryDirectory(prefix="perp-") as folder:
-        path, origin = _write_study(_with_files(study, folder), folder)
+    with _files_of(study, jobs) as (folder, path, origin):
         answer = _in_child("estimate", _ESTIMATE, [path, origin, str(jobs), "run", "", folder], progress)
         with open(os.path.join(folder, "fitted.json"), encoding="utf-8") as file:
             fitted = file.read()
@@ -365,9 +374,7 @@ def estimate(study: Union[PathLike, Mapping[str, Any]], *, jobs: int = 0,
 
 def plan(study: Union[PathLike, Mapping[str, Any]], *, jobs: int = 0) -> Dict[str, Any]:
     """Which of the study's `candidates` would shrink the intervals most: what `perp estimate --plan --json` prints."""
-    import tempfile
-    with tempfile.TemporaryDirectory(prefix="perp-") as folder:
-        path, origin = _write_study(_with_files(study, folder), folder)
+    with _files_of(study, jobs) as (folder, path, origin):
         answer = _in_child("plan", _ESTIMATE, [path, origin, str(jobs), "plan", "", folder], None)
     found: Dict[str, Any] = answer["report"]
     return found
@@ -406,6 +413,10 @@ def gradient(scene: Union[Scene, PathLike, Mapping[str, Any]], of: str, by: Unio
     "exact_gradient", its flags "exact_flagged", and "gradient_bias" (None for a run that has no gradient to compare with).
     """
     base = with_settings(scene, settings).copy()
+    if of not in base.measures:
+        raise _errors._fill(_errors.InputError(), f"/measures: the scene has no measure {of!r}"
+                            + (f": there are {', '.join(base.measures)}" if base.measures else "")
+                            + "; a quantity becomes one with scene.set(\"/measures\", {\"name\": \"body.position.x\"})", None)
     names = [by] if isinstance(by, str) else list(by)
     if smooth is not None and not 0.0 < smooth:
         raise ValueError(f"smooth: expected a barrier parameter from 1e-8 to 1, got {smooth!r}")

@@ -45,7 +45,7 @@ typedef struct pair_record {
     int32_t owner, spins;
     vec3 spin[PERPI_SPINS];
     bool relative;      /* reach may be less than the margins */
-    bool turn_bound;    /* and turn_most */
+    bool turn_bound;    /* turn_most is less than that of the margins */
     bool sided, always; /* the side of the pair is known; side_always */
     vec3 side;
     size_t first, count; /* candidates */
@@ -576,13 +576,12 @@ static bool has_many_faces(const perpi_collider* c, const perpi_broad_pair* pair
     return is_fine(c, pair->shape_a) && is_fine(c, pair->shape_b);
 }
 
-/* Also a polyhedron with many faces and a plane. */
-static bool has_turn_bound(const perpi_collider* c, const perpi_broad_pair* pair)
+/* A polyhedron with many faces over a plane. */
+static bool is_over_plane(const perpi_collider* c, const perpi_broad_pair* pair)
 {
-    const bool plane = c->model->shape[pair->shape_a].type == PERP_SHAPE_PLANE ||
-                       c->model->shape[pair->shape_b].type == PERP_SHAPE_PLANE;
-    return c->motion != NULL && (plane ? is_fine(c, pair->shape_a) || is_fine(c, pair->shape_b)
-                                       : has_many_faces(c, pair));
+    const int32_t a = pair->shape_a, b = pair->shape_b;
+    return (c->model->shape[a].type == PERP_SHAPE_PLANE && is_fine(c, b)) ||
+           (c->model->shape[b].type == PERP_SHAPE_PLANE && is_fine(c, a));
 }
 
 static double pair_travel(const perpi_broad_pair* pair, const perpi_pose* pose,
@@ -609,7 +608,7 @@ static double relative_turn(const perpi_broad_pair* pair, const perpi_body_motio
     return v3_norm(v3_sub(motion[pair->body_b].turn, motion[pair->body_a].turn));
 }
 
-/* Bound of the rotation of a pair of which the motion is expected; most: by the margins. */
+/* Bound of the rotation over a plane, of a body whose motion is expected; most: by the margins. */
 static double bound_turn(const perpi_collider* c, const perpi_broad_pair* pair, double most)
 {
     const double turn = MORE_TRAVEL * relative_turn(pair, c->motion) + PART_OF_MARGIN * most;
@@ -650,7 +649,7 @@ static void describe_pair(const perpi_collider* c, const perpi_broad_pair* pair,
                        .still = r->still};
     r->owner = c->model->body[pair->body_a].layer.patch == r->patch ? pair->body_a : pair->body_b;
     r->relative = r->reach < margin[pair->body_a] + margin[pair->body_b];
-    if (has_turn_bound(c, pair) && isfinite(r->turn_most)) {
+    if (c->motion != NULL && isfinite(r->turn_most) && is_over_plane(c, pair)) {
         r->turn_most = bound_turn(c, pair, r->turn_most);
         r->turn_bound = true;
     }
@@ -802,9 +801,9 @@ static bool spins_as_before(const pair_record* last, const pair_record* now)
 static bool searched_enough(const narrow_job* job, const pair_record* last, pair_record* r)
 {
     const perpi_collider* c = job->c;
-    if (!c->again || !has_many_faces(c, &r->pair) || !last->turn_bound || last->rule != r->rule ||
-        last->turn != r->turn || last->sided != r->sided || last->always != r->always ||
-        !same_vector(last->side, r->side) || last->patch != r->patch ||
+    if (!c->again || !has_many_faces(c, &r->pair) || !isfinite(last->turn_most) ||
+        last->rule != r->rule || last->turn != r->turn || last->sided != r->sided ||
+        last->always != r->always || !same_vector(last->side, r->side) || last->patch != r->patch ||
         !(pair_travel(&r->pair, job->pose, c->motion) <= last->reach) ||
         !(relative_turn(&r->pair, c->motion) <= last->turn_most) || !spins_as_before(last, r)) {
         return false;

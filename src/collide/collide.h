@@ -183,7 +183,7 @@ typedef struct perpi_body_motion {
     double reach;
 } perpi_body_motion;
 /* One per body, read during perpi_collide: polyhedra with many faces are then searched within what
- * they move and turn against each other and against planes, if that is less than their margins. The caller promises
+ * they move against each other, and over planes for what they turn, if that is less than their margins. The caller promises
  * to repeat the search if perpi_collider_moved_further says so. again: the last call was for the same step, and pairs
  * of it that move no further than it searched them keep their candidates. NULL (the default): margins alone. */
 void perpi_collider_set_motion(perpi_collider* collider, const perpi_body_motion* motion,

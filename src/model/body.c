@@ -258,6 +258,9 @@ static perp_status check_numbers(const perp_model* model, const perp_body_def* d
         return perpi_fail(context, PERP_ERROR_INPUT, "friction: must be >= 0, got %g",
                           def->friction);
     }
+    if (def->massless && def->type != PERP_BODY_DYNAMIC) {
+        return perpi_fail(context, PERP_ERROR_INPUT, "massless: only a dynamic body can be");
+    }
     if (def->has_gravity && !finite3(def->gravity)) {
         return perpi_fail(context, PERP_ERROR_INPUT, "gravity: must be finite");
     }
@@ -585,10 +588,6 @@ static perp_status fill_body(perp_model* model, const perp_body_def* def, perpi_
             body->w = v3(0, 0, 0);
         }
     }
-    body->frame_joint[0] = body->frame_joint[1] = -1;
-    if (def->massless && def->type != PERP_BODY_DYNAMIC) {
-        return perpi_fail(context, PERP_ERROR_INPUT, "massless: only a dynamic body can be");
-    }
     if (def->type == PERP_BODY_STATIC && (v3_norm(body->v) != 0.0 || v3_norm(body->w) != 0.0)) {
         return perpi_fail(context, PERP_ERROR_INPUT,
                           "velocity: a static body does not move; make it kinematic or dynamic");
@@ -642,6 +641,7 @@ perp_status perp_model_add_body(perp_model* model, const perp_body_def* def, int
     }
     perpi_body* body = &model->body[model->body_count];
     memset(body, 0, sizeof *body);
+    body->frame_joint[0] = body->frame_joint[1] = -1;
     const size_t shapes = model->shape_count;
     status = fill_body(model, def, body);
     model->shape_count = shapes + (size_t)body->shape_count;

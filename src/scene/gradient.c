@@ -256,11 +256,13 @@ static perp_status prepare_parameters(perp_context* context, perp_scene* scene, 
                                       const perp_gradient_def* def, int32_t measure, prepared* x)
 {
     const size_t count = (size_t)def->parameter_count;
-    /* of the adjoint of impacts they have no multipliers, and the barrier parameter depends on masses and gravity */
-    const perpi_light_use use = perpi_sim_adaptive(sim) || def->smooth > 0.0 ? PERPI_LIGHT_NONE
-                                : def->mode == PERP_GRADIENT_FORWARD         ? PERPI_LIGHT_FORWARD
-                                : perpi_sim_bounces(sim)                     ? PERPI_LIGHT_NONE
-                                                         : PERPI_LIGHT_BACKWARDS;
+    /* of the adjoint of impacts they have no multipliers, nor of feed-forward and corrections; and the barrier
+     * parameter depends on masses and gravity */
+    const bool none = perpi_sim_adaptive(sim) || !perpi_sim_plain_numbers(sim) || def->smooth > 0.0;
+    const perpi_light_use use = none                                 ? PERPI_LIGHT_NONE
+                                : def->mode == PERP_GRADIENT_FORWARD ? PERPI_LIGHT_FORWARD
+                                : perpi_sim_bounces(sim)             ? PERPI_LIGHT_NONE
+                                                                     : PERPI_LIGHT_BACKWARDS;
     bool explicit = false, *used = NULL;
     perp_status status = perpi_alloc(context, count + 1, sizeof *x->varied, &x->varied);
     if (status == PERP_OK) {

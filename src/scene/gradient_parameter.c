@@ -133,7 +133,9 @@ static perp_status sort_fields(perp_context* context, const perp_model* model,
 {
     const perpi_parameter_sensitivity* p = perpi_sensitivity_of(s, index);
     const perpi_field* field = perpi_sensitivity_fields(s);
+    static const double ROUGH = 1e-2; /* sensitivity.h */
     bool chained = true, moves = false;
+    out->rough = p->roughness > ROUGH;
     out->impacts_only = true;
     perpi_light_number number;
     for (int32_t i = 0; i < p->count; ++i) {

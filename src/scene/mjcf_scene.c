@@ -321,6 +321,10 @@ static perp_status add_notices(const perpi_mjcf* m, perpi_notices* n)
         PERPI_TRY(perpi_notice_add(n, "%d joints start at the limit nearest to the pose given",
                                    (int)m->clamped));
     }
+    if (m->satisfied > 0) {
+        PERPI_TRY(
+            perpi_notice_add(n, "%d joints start where an equality puts them", (int)m->satisfied));
+    }
     if (m->pictures > 0) {
         PERPI_TRY(perpi_notice_add(n,
                                    "%d meshes have no volume, or too many vertices on their hull, "

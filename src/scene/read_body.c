@@ -5,30 +5,11 @@
 #include "model/model.h"
 #include "scene/reader.h"
 
-static const char* const known[] = {"name",
-                                    "type",
-                                    "mass",
-                                    "inertia",
-                                    "density",
-                                    "position",
-                                    "orientation",
-                                    "axis_angle",
-                                    "angle",
-                                    "velocity",
-                                    "angular_velocity",
-                                    "friction",
-                                    "gravity",
-                                    "color",
-                                    "collides_with",
-                                    "ignores",
-                                    "surface_velocity",
-                                    "motion",
-                                    "shapes",
-                                    "restitution",
-                                    "compliance",
-                                    "support",
-                                    "massless",
-                                    NULL};
+static const char* const known[] = {
+    "name",        "type",        "mass",          "inertia",  "density",          "position",
+    "orientation", "axis_angle",  "angle",         "velocity", "angular_velocity", "friction",
+    "gravity",     "color",       "collides_with", "ignores",  "surface_velocity", "motion",
+    "shapes",      "restitution", "compliance",    "support",  "massless",         NULL};
 
 static perp_status read_type(perpi_reader* r, const json_t* value, perp_body_type* type)
 {

@@ -68,7 +68,7 @@ typedef enum perpi_field_kind {
     PERPI_FIELD_JOINT_FRAME, /* 0..2: rotation vector of frame[0], 3..5: of frame[1]: d R = [d r] R, body frame */
     PERPI_FIELD_JOINT_NUMBER, /* 0: angle, 1: start, 2, 3: rest, 4: length, 5, 6: limits, 7: friction,
                                   * 8: damping, 9: max_effort, 10: ratio and 11: offset of a gear,
-                                  * 12: velocity_limit */
+                                  * 12: velocity_limit, 13: armature, 14: stiffness */
     PERPI_FIELD_GRAVITY,      /* 0..2: of the model */
     /* Values that may vary in time; perpi_sensitivity_value gives their derivatives at t. The derivative in the list
      * is that of the number where no t stands in it. */

@@ -19,6 +19,7 @@
 #include "sim/measure.h"
 #include "sim/measure_timed.h"
 #include "sim/tape.h"
+#include "step/gear_rows.h"
 #include "step/linear_step.h"
 
 int32_t perpi_gradient_start_size(const perp_model* model)
@@ -44,11 +45,13 @@ perp_status perpi_gradient_check_sim(perp_sim* sim)
     if (model->impact_law == PERP_IMPACT_POISSON && model->bounces) {
         return refuse(sim, "Poisson's law of impact has no derivative; use Newton's");
     }
-    if (sim->adaptive && model->joint_count > 0) {
-        return refuse(sim, "adaptive steps with joints have no derivative");
-    }
-    if (sim->correction.project != NULL) {
-        return refuse(sim, "joint_correction has no derivative; set it to false");
+    for (size_t i = 0; sim->correction.project != NULL && i < model->joint_count; ++i) {
+        if (model->joint[i].type == PERP_JOINT_GEAR && !perpi_gear_soft(&model->joint[i])) {
+            return perpi_fail(sim->context, PERP_ERROR_UNSUPPORTED,
+                              "gradient: gear '%s': rigid gears have no derivative with "
+                              "joint_correction; set it to false",
+                              model->joint[i].name);
+        }
     }
     if (sim->work.settings.joint_middle) {
         return refuse(sim, "joint_directions 'middle' has no derivative; use 'start'");
@@ -61,19 +64,6 @@ perp_status perpi_gradient_check_sim(perp_sim* sim)
     }
     if (model->massless_count > 0) {
         return refuse(sim, "bodies without mass have no derivative");
-    }
-    for (size_t i = 0; i < sim->model->controller_count; ++i) {
-        if (sim->model->controller[i].gravity) {
-            return refuse(sim, "feed-forward of gravity has no derivative");
-        }
-        if (sim->model->controller[i].rows == 2) {
-            return refuse(sim, "controllers of joints with a velocity_limit have no derivative");
-        }
-    }
-    for (size_t i = 0; i < sim->model->joint_count; ++i) {
-        if (sim->model->joint[i].type == PERP_JOINT_GEAR || sim->model->joint[i].armature > 0.0) {
-            return refuse(sim, "gears and armature of joints have no derivative");
-        }
     }
     for (size_t i = 0; i < model->body_count; ++i) {
         if (model->body[i].motion.follows) {

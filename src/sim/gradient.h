@@ -22,6 +22,7 @@ typedef struct perpi_gradient_parameter {
     int32_t light_first, light_count; /* of perpi_gradient_input.light */
     const int32_t* motion;            /* bodies whose motion it changes */
     int32_t motion_count;
+    bool rough;          /* a number of the scene has a kink at its value */
     const double* start; /* d start state / d theta, laid out as linear_step.h says */
     /* expressions with its values: measure i has those from PERPI_GRADIENT_MODELS * i on; NULL: it has none of them. NULL:
      * nor has any measure */

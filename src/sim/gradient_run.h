@@ -118,6 +118,8 @@ void perpi_gradient_sample(perpi_gradient_work* g, int64_t k, size_t frame,
 double perpi_gradient_sample_time(perpi_gradient_work* g, int64_t k, const size_t* frame);
 /* The step from one frame of the tape to another. */
 perpi_taken_step perpi_gradient_step(perpi_gradient_work* g, size_t from, size_t frame);
+/* gradient_kinks.c: whether an expression of time has a kink at a parameter's value, at time t. */
+bool perpi_gradient_kinks(const perpi_gradient_work* g, double t);
 void perpi_gradient_count(perpi_gradient_work* g, const perpi_tape_frame* frame, bool immaterial);
 /* What a parameter changes of the step of g->linear, into g->parameter, for which there must be room: by models at other values. */
 PERP_NODISCARD perp_status perpi_gradient_vary(perpi_gradient_work* g,

@@ -18,13 +18,13 @@ static const double* offset_of(const perpi_gradient_work* g, const double* s)
 }
 
 static void join_inputs(const perpi_gradient_work* g, const perp_joint_record* start,
-                        const perp_joint_record* end, perpi_joint_input* joint)
+                        const perp_joint_record* end, double ease, perpi_joint_input* joint)
 {
     for (int32_t i = 0; i < g->tape.joint_count; ++i) {
         joint[i] = (perpi_joint_input){.turns = {start[i].turns[0], start[i].turns[1]},
                                        .target = end[i].target,
                                        .effort = end[i].applied,
-                                       .ease = 1.0};
+                                       .ease = ease};
     }
 }
 
@@ -38,7 +38,7 @@ static const perpi_taken_step* step_without(perpi_gradient_work* g, size_t from,
     }
     const size_t i = (size_t)(found - w->frame);
     perpi_joint_input* joint = g->joint + t->joint_count;
-    join_inputs(g, perpi_tape_joint(t, from), perpi_tape_joint(w, i), joint);
+    join_inputs(g, perpi_tape_joint(t, from), perpi_tape_joint(w, i), 1.0, joint);
     g->step_without = (perpi_taken_step){.in = {.model = g->model,
                                                 .t = t->frame[from].time,
                                                 .h = found->h,
@@ -57,6 +57,7 @@ static const perpi_taken_step* step_without(perpi_gradient_work* g, size_t from,
                                          .q_end = perpi_tape_q(w, i),
                                          .v_end = perpi_tape_v(w, i),
                                          .carries = g->sim->v_solved != NULL,
+                                         .corrected = g->sim->correction.project != NULL,
                                          .offset = offset_of(g, perpi_tape_s(t, from))};
     return &g->step_without;
 }
@@ -66,7 +67,7 @@ static void make_impact(perpi_gradient_work* g, size_t from, size_t frame, perpi
 {
     const int32_t at = g->sim->work.offset_at;
     step->impact = true;
-    step->carries = false;
+    step->carries = step->corrected = false;
     step->offset_end = perpi_tape_s(&g->tape, frame) + at;
     step->h_meeting = perpi_sim_tick_length(g->sim, g->tape.frame[frame].tick);
     step->h_nominal = g->sim->work.nominal_h;
@@ -81,7 +82,8 @@ perpi_taken_step perpi_gradient_step(perpi_gradient_work* g, size_t from, size_t
     const bool rolls =
         t->frame[from].kind == PERP_STEP_TIME && t->frame[frame].kind == PERP_STEP_TIME;
     const double* before = !rolls ? NULL : from > 0 ? perpi_tape_q(t, from - 1) : g->q_before;
-    join_inputs(g, perpi_tape_joint(t, from), perpi_tape_joint(t, frame), g->joint);
+    join_inputs(g, perpi_tape_joint(t, from), perpi_tape_joint(t, frame), t->frame[frame].ease,
+                g->joint);
     perpi_taken_step step = {.in = {.model = g->model,
                                     .t = t->frame[from].time,
                                     .h = t->frame[frame].h,
@@ -100,6 +102,7 @@ perpi_taken_step perpi_gradient_step(perpi_gradient_work* g, size_t from, size_t
                              .q_end = perpi_tape_q(t, frame),
                              .v_end = perpi_tape_v(t, frame),
                              .carries = g->sim->v_solved != NULL,
+                             .corrected = g->sim->correction.project != NULL,
                              .q_before = before,
                              .contact_before = before != NULL ? perpi_tape_contact(t, from) : NULL,
                              .contact_before_count =
@@ -118,6 +121,9 @@ void perpi_gradient_count(perpi_gradient_work* g, const perpi_tape_frame* frame,
     const perpi_linear_report* report = perpi_linear_step_report(g->linear);
     unsigned flags = report->flags | frame->flags;
     const double start = frame->time - frame->h;
+    flags |= perpi_gradient_kinks(g, start) || perpi_gradient_kinks(g, frame->time)
+                 ? PERPI_LINEAR_CHOICE
+                 : 0;
     f->weak += (flags & PERPI_LINEAR_WEAK) != 0;
     f->undetermined += (flags & PERPI_LINEAR_UNDETERMINED) != 0;
     if (immaterial) {

@@ -24,7 +24,8 @@ typedef struct slip {
 
 /* The velocity that corresponds to the body's momentum at the start of the step with the
  * orientation at its end: w - I^-1 g, g the velocity-product term. */
-static vec3 spin_before(const perpi_step* step, int32_t index, double h, vec3 w)
+static vec3 spin_before(const perpi_step* step, const perp_contact* c, int32_t index, double h,
+                        vec3 w)
 {
     const perpi_body* body = &step->model->body[index];
     if (step->model->dimension == 2 || body->dofs == 0 || body->particle ||
@@ -32,7 +33,7 @@ static vec3 spin_before(const perpi_step* step, int32_t index, double h, vec3 w)
         return w;
     }
     const perpi_pose* pose = &step->pose[index];
-    const double part = perpi_spin_part(body, true, h, w);
+    const double part = perpi_spin_part(body, perpi_hold_at(body, pose, w, c->point), h, w);
     const vec3 W = m3_tmul(pose->R, w);
     const vec3 turn = v3_cross(W, m3_mul(body->inertia, W));
     return v3_madd(w, part * h, m3_mul(pose->R, m3_mul(m3_inverse(body->inertia), turn)));
@@ -52,7 +53,7 @@ static void add_side(const perpi_step* step, const perp_contact* c, const perp_c
     const vec3 x = step->pose[body].x;
     const vec3 arm = v3_sub(gap_middle(c), x);
     const vec3 way = v3_sub(arm, v3_sub(gap_middle(old), v3_madd(x, -h_old, v)));
-    const vec3 u = v3_add(v, v3_cross(spin_before(step, body, h, w), arm));
+    const vec3 u = v3_add(v, v3_cross(spin_before(step, c, body, h, w), arm));
     sum->now = v3_madd(sum->now, sign, u);
     sum->gain = v3_madd(sum->gain, sign, v3_cross(w, way));
 }

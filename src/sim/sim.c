@@ -273,6 +273,15 @@ const double* perpi_sim_offset(const perp_sim* sim)
     return sim->work.offset_at >= 0 ? sim->state.memory + sim->work.offset_at : NULL;
 }
 
+bool perpi_sim_plain_numbers(const perp_sim* sim)
+{
+    bool plain = sim->correction.project == NULL;
+    for (size_t i = 0; i < sim->model->controller_count; ++i) {
+        plain = plain && !sim->model->controller[i].gravity;
+    }
+    return plain;
+}
+
 bool perpi_sim_bounces(const perp_sim* sim)
 {
     return sim->impact.f != NULL;

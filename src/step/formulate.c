@@ -56,7 +56,8 @@ void perpi_formulation_destroy(perpi_formulation* f)
     perpi_free(context, f->given);
     perpi_free(context, f->applied);
     perpi_free(context, f->gyroscopic);
-    perpi_free(context, f->touched);
+    perpi_free(context, f->hold);
+    perpi_free(context, f->nearest);
     perpi_free(context, f->place);
     perpi_free(context, f->wrench);
     perpi_free(context, f->rounding);
@@ -93,7 +94,10 @@ static perp_status grow_for_bodies(perpi_formulation* f, size_t n)
         status = perpi_grow(c, &f->gyroscopic, &f->gyroscopic_capacity, n, sizeof *f->gyroscopic);
     }
     if (status == PERP_OK) {
-        status = perpi_grow(c, &f->touched, &f->touched_capacity, n, sizeof *f->touched);
+        status = perpi_grow(c, &f->hold, &f->hold_capacity, n, sizeof *f->hold);
+    }
+    if (status == PERP_OK) {
+        status = perpi_grow(c, &f->nearest, &f->nearest_capacity, n, sizeof *f->nearest);
     }
     if (status == PERP_OK) {
         status = perpi_grow(c, &f->applied, &f->applied_capacity, 6 * n, sizeof *f->applied);
@@ -239,7 +243,7 @@ static perp_status write_block(perpi_formulation* f, const perp_model* model, in
     if (perpi_inertia_round(b)) { /* no velocity-product term */
         spin = v3_madd(v3_scale(I.m[0][0], w), h, torque);
     } else if (evaluation == PERPI_EVALUATE_START) {
-        const double part = f->midway ? perpi_spin_part(b, f->touched[body], h, w) : 1.0;
+        const double part = f->midway ? perpi_spin_part(b, f->hold[body], h, w) : 1.0;
         spin = m3_mul(I, perpi_free_rate(b, pose, w, part * h, v3_scale(1.0 / part, torque)));
         f->gyroscopic[body] = v3_sub(spin, v3_madd(m3_mul(I, w), h, torque));
     } else {
@@ -563,6 +567,52 @@ static perpi_pose middle_pose(const perpi_step_input* in, int32_t body)
     return pose;
 }
 
+/* The normal velocity that a side of a contact would have at the end of the step without any contact. */
+static double free_speed(const perpi_formulation* f, const perpi_step_input* in,
+                         const perp_contact* c, int32_t i)
+{
+    const perpi_body* body = &in->model->body[i];
+    const vec3 w = perpi_state_rate(in->model, in->v, i);
+    vec3 u = v3_add(perpi_state_velocity(in->model, in->v, i),
+                    v3_cross(w, v3_sub(v3_from(c->point), f->pose[i].x)));
+    u = body->dofs > 0 ? v3_madd(u, in->h, body->gravity) : u;
+    return v3_dot(v3_from(c->normal), u);
+}
+
+/* Whether the contact acts in the step, as far as the bodies' own motion tells. A body next to another one is free. */
+static bool is_closing(const perpi_formulation* f, const perpi_step_input* in,
+                       const perp_contact* c)
+{
+    const double rate = free_speed(f, in, c, c->body_b) - free_speed(f, in, c, c->body_a);
+    return c->gap + in->h * rate < 0.0;
+}
+
+/* How the nearest contact of each body holds its spin. */
+static void find_holds(perpi_formulation* f, const perpi_step_input* in)
+{
+    const int32_t bodies = (int32_t)in->model->body_count;
+    for (int32_t i = 0; i < bodies; ++i) {
+        f->nearest[i] = -1;
+        f->hold[i] = PERPI_HOLD_NONE;
+    }
+    for (int32_t i = 0; f->midway && i < in->contact_count; ++i) {
+        const perp_contact* c = &in->contact[i];
+        for (int side = 0; side < 2; ++side) {
+            int32_t* nearest = &f->nearest[side == 0 ? c->body_a : c->body_b];
+            *nearest = *nearest < 0 || c->gap < in->contact[*nearest].gap ? i : *nearest;
+        }
+    }
+    for (int32_t i = 0; i < bodies; ++i) {
+        if (f->nearest[i] >= 0) {
+            const perp_contact* c = &in->contact[f->nearest[i]];
+            f->hold[i] = perpi_hold_at(&in->model->body[i], &f->pose[i],
+                                       perpi_state_rate(in->model, in->v, i), c->point);
+            f->hold[i] = f->hold[i] == PERPI_HOLD_PLAIN && !is_closing(f, in, c) ? PERPI_HOLD_DAMPED
+                                                                                 : f->hold[i];
+        }
+    }
+}
+
 /* in: for other purposes than a step only model, h, q and v are used. */
 static perp_status write_bodies(perpi_formulation* f, perpi_purpose purpose,
                                 perpi_evaluation evaluation, const perpi_step_input* in)
@@ -590,10 +640,7 @@ static perp_status write_bodies(perpi_formulation* f, perpi_purpose purpose,
         }
     }
     f->midway = step && evaluation == PERPI_EVALUATE_START && in->settings->midway;
-    memset(f->touched, 0, (size_t)bodies * sizeof *f->touched);
-    for (int32_t i = 0; f->midway && i < in->contact_count; ++i) {
-        f->touched[in->contact[i].body_a] = f->touched[in->contact[i].body_b] = true;
-    }
+    find_holds(f, in);
     f->any_applied = step && (extra != NULL || model->wrench_count > 0);
     /* one block for each dynamic body */
     int32_t blocks = 0;

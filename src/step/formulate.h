@@ -76,10 +76,20 @@ PERP_NODISCARD perp_status perpi_external_wrench(const perp_model* model, double
  * gyroscopic term, implicitly, so that angular momentum is conserved for any h. */
 vec3 perpi_free_rate(const perpi_body* body, const perpi_pose* pose, vec3 w, double h, vec3 torque);
 
+/* What contacts say about the spin of a body (notation.md, "Rolling and spinning"). */
+typedef enum perpi_hold {
+    PERPI_HOLD_NONE = 0, /* no contact */
+    PERPI_HOLD_PLAIN,
+    PERPI_HOLD_DAMPED, /* the velocity-product term after the middle of the step takes energy */
+} perpi_hold;
+/* Of a body with a contact at the point. */
+perpi_hold perpi_hold_at(const perpi_body* body, const perpi_pose* pose, vec3 w,
+                         const double point[3]);
+
 /* Time within the step at which the velocity-product term is evaluated, as a part of h
  * (notation.md, "Rolling and spinning"): its end, 1, or near its middle for a body with joints
  * or contacts. */
-double perpi_spin_part(const perpi_body* body, bool touched, double h, vec3 w);
+double perpi_spin_part(const perpi_body* body, perpi_hold hold, double h, vec3 w);
 
 /* Whether a belt or a driven wheel is at the contact: then it determines the drift. */
 static inline bool perpi_contact_driven(const perp_model* model, const perp_contact* contact)
@@ -177,7 +187,8 @@ struct perpi_formulation {
     double* applied; /* 6 a body: force without gravity, torque; only if any_applied */
     bool any_applied;
     bool midway;      /* the settings' */
-    bool* touched;    /* per body: it has a contact */
+    int32_t* nearest; /* per body: its contact with the least gap, -1: none */
+    perpi_hold* hold; /* per body: by that contact */
     vec3* gyroscopic; /* per body: I w_free - (I w + theta h torque); 0 where it is not in k */
     perp_constraint* constraint;
     perp_group* group;
@@ -187,7 +198,7 @@ struct perpi_formulation {
         given_w_capacity;
     size_t M_capacity, k_capacity, J_capacity, b_capacity, constraint_capacity;
     size_t lower_capacity, upper_capacity, compliance_capacity, place_capacity;
-    size_t given_capacity, applied_capacity, gyroscopic_capacity, touched_capacity;
+    size_t given_capacity, applied_capacity, gyroscopic_capacity, hold_capacity, nearest_capacity;
     double*
         wrench; /* 6 a body: what user code and explicit springs add; only where there are such */
     int32_t force_row; /* rows of springs and controllers: the first */

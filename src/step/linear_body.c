@@ -84,7 +84,7 @@ static void differentiate_spin(const perpi_linear_step* l, const perpi_body* bod
     const perpi_formulation* f = l->f;
     const mat3 R = f->pose[b->body].R, I = body->inertia;
     const vec3 spin = v3_add(f->gyroscopic[b->body], v3_madd(m3_mul(b->I, w), in->h, torque));
-    const double part = f->midway ? perpi_spin_part(body, f->touched[b->body], in->h, w) : 1.0;
+    const double part = f->midway ? perpi_spin_part(body, f->hold[b->body], in->h, w) : 1.0;
     const double h = part * in->h;
     const mat3 I_inverse = m3_inverse(I);
     const vec3 W = m3_mul(I_inverse, m3_tmul(R, spin)), turned = m3_tmul(R, spin);
@@ -102,7 +102,7 @@ static void differentiate_spin(const perpi_linear_step* l, const perpi_body* bod
     b->spin_turn = m3_madd(ZERO, -1.0, m3_cross(spin));
     b->spin_turn = m3_madd(b->spin_turn, 1.0, m3_mm(rate, m3_cross(w)));
     b->spin_turn = m3_madd(b->spin_turn, 1.0, m3_mm(back, m3_cross(v3_scale(in->h, torque))));
-    if (f->midway && body->joints == 0 && f->touched[b->body] && part < 1.0) {
+    if (f->midway && body->joints == 0 && f->hold[b->body] == PERPI_HOLD_DAMPED && part < 1.0) {
         /* part = 1/2 + (h |w|)^2 */
         const vec3 dpart = v3_scale(2.0 * in->h * in->h, w);
         const vec3 dW = m3_mul(m3_general_inverse(D), v3_scale(-in->h, v3_cross(W, turned)));
@@ -148,7 +148,8 @@ static void differentiate_carry(const perpi_linear_step* l, const perpi_body* bo
     const perp_model* model = l->step.in.model;
     const perpi_pose end = perpi_state_pose(model, l->step.q_end, b->body);
     const mat3 inverse = m3_mm(end.R, m3_mm(m3_inverse(body->inertia), m3_transpose(end.R)));
-    const vec3 w_state = perpi_state_rate(model, l->step.v_end, b->body);
+    const vec3 w_state =
+        perpi_state_rate(model, l->step.corrected ? l->carried : l->step.v_end, b->body);
     const vec3 L = v3_sub(m3_mul(b->I, w_next), l->f->gyroscopic[b->body]);
     b->carry = inverse;
     b->carry_turn = m3_madd(m3_mm(inverse, m3_cross(L)), -1.0, m3_cross(w_state));

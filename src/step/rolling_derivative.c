@@ -57,7 +57,8 @@ static spin spin_before(const perpi_rolling_input* in, int32_t index)
         return s;
     }
     const mat3 R = in->pose[index].R, I = body->inertia, inverse = m3_inverse(I);
-    const double part = perpi_spin_part(body, true, in->h, w), h = part * in->h;
+    const perpi_hold hold = perpi_hold_at(body, &in->pose[index], w, in->contact->point);
+    const double part = perpi_spin_part(body, hold, in->h, w), h = part * in->h;
     const vec3 W = m3_tmul(R, w), L = m3_mul(I, W);
     const vec3 turn = m3_mul(R, m3_mul(inverse, v3_cross(W, L)));
     s.w = v3_madd(w, h, turn);
@@ -68,7 +69,7 @@ static spin spin_before(const perpi_rolling_input* in, int32_t index)
     s.by_rate = add_scaled(s.by_rate, h, by_w);
     s.by_turn = add_scaled((mat3){{{0}}}, h, m3_mm(by_w, cross_matrix(w)));
     s.by_turn = add_scaled(s.by_turn, -h, cross_matrix(turn));
-    if (body->joints == 0 && part < 1.0) { /* part = 1/2 + (h |w|)^2 */
+    if (body->joints == 0 && hold == PERPI_HOLD_DAMPED && part < 1.0) { /* part = 1/2 + (h |w|)^2 */
         const vec3 dpart = v3_scale(2.0 * in->h * in->h, w);
         for (int i = 0; i < 3; ++i) {
             for (int j = 0; j < 3; ++j) {

@@ -17,7 +17,7 @@
 
 enum { CHECKED_CASES = 20 };
 
-static bool is_used(const perpi_design* d, int32_t measure)
+bool perpi_design_uses(const perpi_design* d, int32_t measure)
 {
     bool used = perpi_expr_has_slot(d->minimise, measure);
     for (int32_t i = 0; !used && i < d->constraint_count; ++i) {
@@ -26,7 +26,7 @@ static bool is_used(const perpi_design* d, int32_t measure)
     return used;
 }
 
-static perp_gradient_def def_of(const perp_study* s, int32_t measure, const char** name)
+perp_gradient_def perpi_design_gradient_def(const perp_study* s, int32_t measure, const char** name)
 {
     perp_gradient_def def = perp_gradient_def_default();
     for (int32_t i = 0; i < s->design->unknown_count; ++i) {
@@ -61,8 +61,8 @@ perp_status perpi_design_check_gradient(perp_study* s, const char* user_code)
             continue; /* that is a run without a value */
         }
         for (int32_t i = 0; i < perp_study_measure_count(s); ++i) {
-            const perp_gradient_def def = def_of(s, i, name);
-            if (is_used(s->design, i) &&
+            const perp_gradient_def def = perpi_design_gradient_def(s, i, name);
+            if (perpi_design_uses(s->design, i) &&
                 perpi_gradient_try(s->context, s->scene, &def) == PERP_ERROR_UNSUPPORTED) {
                 static const char prefix[] = "gradient: ";
                 const char* text = perp_context_error(s->context);
@@ -81,7 +81,7 @@ static perp_status differentiate_measure(perp_study* s, int32_t measure, json_t*
                                          int64_t* flagged)
 {
     const char* name[PERPI_DESIGN_UNKNOWNS];
-    const perp_gradient_def def = def_of(s, measure, name);
+    const perp_gradient_def def = perpi_design_gradient_def(s, measure, name);
     perp_gradient* g = NULL;
     perp_status status = perp_gradient_create(s->context, s->scene, &def, &g);
     if (status != PERP_OK) {
@@ -122,12 +122,12 @@ static perp_status differentiate_forward(perp_study* s, json_t* measures, json_t
     const int32_t n = s->design->unknown_count, all = perp_study_measure_count(s);
     const int32_t width = perpi_jet_width(n, true);
     const char *name[PERPI_DESIGN_UNKNOWNS], **measure = NULL;
-    const perp_gradient_def def = def_of(s, 0, name);
+    const perp_gradient_def def = perpi_design_gradient_def(s, 0, name);
     perpi_gradient_jets jets = {.curvature = true};
     perp_gradient_flags flags;
     perp_status status = perpi_alloc(s->context, (size_t)all + 1, sizeof *measure, &measure);
     for (int32_t i = 0; status == PERP_OK && i < all; ++i) {
-        if (is_used(s->design, i)) {
+        if (perpi_design_uses(s->design, i)) {
             measure[jets.measure_count++] = perp_study_measure_name(s, i);
         }
     }
@@ -166,7 +166,7 @@ char* perpi_design_differentiate(perp_study* s)
     if (status == PERP_ERROR_UNSUPPORTED) {
         status = PERP_OK;
         for (int32_t i = 0; status == PERP_OK && i < perp_study_measure_count(s); ++i) {
-            if (is_used(s->design, i)) {
+            if (perpi_design_uses(s->design, i)) {
                 status = differentiate_measure(s, i, measures, &flagged);
             }
         }

@@ -235,6 +235,7 @@ def one_joint_each():
 def mass_matrix_centre_and_gravity_agree_with_a_reader_of_the_file():
     compare(one_joint_each())
     compare(ARM, 1e-9)
+    compare(os.path.join(HERE, "mjcf", "good", "humanoid.xml"), 1e-9)
 
 
 @test

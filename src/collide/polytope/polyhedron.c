@@ -150,6 +150,23 @@ bool perpi_meeting_counts(const perpi_meeting* m, const perpi_facet* f, double f
             separation(m, f) >= floor);
 }
 
+/* Where more pairs are near than are kept, the nearest are: of bodies that overlap deeply these may be vertices near
+ * faces through which they do not leave, all nearer than the pair of least depth. That one takes the farthest's place. */
+static void keep_least_depth(perpi_meeting* m)
+{
+    int32_t farthest = 0;
+    if (!m->overflow || !(m->best < 0.0)) {
+        return;
+    }
+    for (int32_t i = 0; i < m->count; ++i) {
+        if (m->facet[i].present && m->facet[i].psi == m->best) {
+            return;
+        }
+        farthest = m->facet[i].distance > m->facet[farthest].distance ? i : farthest;
+    }
+    m->facet[farthest] = m->most_open;
+}
+
 static perp_status add_plain(perpi_polyhedron_answer* a)
 {
     const perpi_meeting* m = a->m;
@@ -294,6 +311,9 @@ perp_status perpi_polyhedron_search(const perpi_polyhedron* p, const perpi_pose*
         status = perpi_answer_add(a, &deepest, 0, false);
     } else {
         list->deepest = -m->best > list->deepest ? -m->best : list->deepest;
+        if (!grouped) {
+            keep_least_depth(m);
+        }
         find_same(a);
         status = grouped ? list->rule->polyhedra(a) : add_plain(a);
     }

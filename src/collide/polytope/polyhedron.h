@@ -125,10 +125,11 @@ typedef struct perpi_meeting {
     int32_t products;
     /* by side, face and edge of the other body: 0 or 1 + 2 bit + opposite */
     uint8_t known[2][PERPI_KNOWN_FACES][PERPI_PLACED_EDGES];
-    double least;  /* smallest distance of a present pair */
-    double best;   /* largest psi of one */
-    bool apart;    /* a present pair is open by more than the margin */
-    bool overflow; /* overflow of the feature pairs */
+    double least;          /* smallest distance of a present pair */
+    double best;           /* largest psi of one */
+    perpi_facet most_open; /* it; only while best is below 0 */
+    bool apart;            /* a present pair is open by more than the margin */
+    bool overflow;         /* overflow of the feature pairs */
     vec3 vertex_b[PERPI_PLACED], normal_b[PERPI_PLACED];
     bool edges_placed[2];
     vec3 edge[2][PERPI_PLACED_EDGES];

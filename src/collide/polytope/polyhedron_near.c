@@ -337,6 +337,9 @@ static void keep_facet(perpi_meeting* m, const perpi_facet* f)
 {
     if (f->present) {
         m->least = f->distance < m->least ? f->distance : m->least;
+        if (f->psi > m->best && f->psi < 0.0) {
+            m->most_open = *f;
+        }
         m->best = f->psi > m->best ? f->psi : m->best;
         m->apart = m->apart || f->psi > m->margin;
     }

@@ -14,7 +14,7 @@ static void gear_evaluate(const perpi_joint_at* at, perpi_joint_view* view)
 static void gear_differentiate(const perpi_joint_at* at, const perpi_joint_shift* by,
                                perpi_joint_change* change)
 {
-    (void)at, (void)by, (void)change; /* a gradient refuses gears */
+    (void)at, (void)by, (void)change; /* src/step/row_derivative.c */
 }
 
 const perpi_joint_ops perpi_joint_gear = {
