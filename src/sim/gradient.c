@@ -46,11 +46,12 @@ perp_status perpi_gradient_check_sim(perp_sim* sim)
     if (sim->adaptive && model->joint_count > 0) {
         return refuse(sim, "adaptive steps with joints have no derivative");
     }
+    if (sim->work.settings.joint_middle) {
+        return refuse(
+            sim, "joint_direction 'middle' has no derivative; give \"joint_direction\": \"start\"");
+    }
     if (sim->correction.project != NULL) {
         return refuse(sim, "joint_correction has no derivative; set it to false");
-    }
-    if (sim->work.settings.joint_middle) {
-        return refuse(sim, "joint_directions 'middle' has no derivative; use 'start'");
     }
     if (sim->user.on_step != NULL || sim->user.callback_count > 0) {
         return refuse(sim, "steps that user code takes part in have no derivative");

@@ -253,6 +253,7 @@ typedef struct perpi_step_settings {
     bool midpoint;        /* compliant: forces of the layers at the middle of the step */
     bool midway;          /* spin and rolling as at the middle of the step: perpi_spin_part */
     bool joint_middle;    /* directions of joints at the middle of the step: middle.c */
+    bool joint_chosen;    /* because that was chosen, not asked for */
     bool no_gap;          /* rows of contacts read u_n >= 0, not psi/h + u_n >= 0 */
     double closed_gap;    /* anitescu-potra: closed gap, relative to a body's size */
 } perpi_step_settings;
