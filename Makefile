@@ -15,7 +15,7 @@ ci_flag := $(if $(filter-out false 0,$(CI)),ON,OFF)
 configure := cmake --preset release --log-level=NOTICE \
 	-DPERP_WERROR=$(ci_flag) -DPERP_ASSERTS=$(ci_flag)
 
-.PHONY: help deps test-deps build demo test test-slow torture bench bench-solvers bench-peers experiments docs python wheel sdist install format clean
+.PHONY: help deps test-deps build demo test test-slow test-asan torture bench bench-solvers bench-peers experiments docs python wheel sdist install format clean
 .DEFAULT_GOAL := help
 
 help:
@@ -23,6 +23,7 @@ help:
 	@echo 'make demo           run the demo scene; recording, summary and replay page under build/demo/'
 	@echo 'make test           build and run the tests'
 	@echo 'make test-slow      the tests of minutes: everyday scenes, killed runs, the documentation'
+	@echo 'make test-asan      the tests of make test under AddressSanitizer and UBSan: an hour'
 	@echo 'make torture        run RUNS=$(RUNS) random scenes and check each (SEED=n: one, ONLY=stepper=implicit,...); build/torture/'
 	@echo 'make bench          run all benchmarks; JSON under build/bench/'
 	@echo 'make bench-solvers  run the solver benchmark only'
@@ -60,6 +61,11 @@ test: test-deps build
 test-slow: test-deps build
 	@cmake --build $(release)
 	@scripts/run-tests $(release) -L slow
+
+test-asan: test-deps
+	@cmake --preset asan --log-level=NOTICE
+	@cmake --build build/asan
+	@scripts/run-tests build/asan -LE slow
 
 torture: test-deps build
 	PERP=$(abspath $(release)/perp) tests/torture/torture --out build/torture \

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/folder.h"
 #include "common/table.h"
 #include "perp/perp.h"
 
@@ -110,11 +111,11 @@ static double noise(const problem* p)
                : p->epsilon * sqrt(-2.0 * log(uniform())) * cos(6.283185307179586 * uniform());
 }
 
-static char folder[] = "/tmp/perp-bench-XXXXXX";
+static char folder[BENCH_FOLDER];
 
 static const char* path_of(const char* name)
 {
-    static char path[100];
+    static char path[BENCH_FOLDER + 100];
     (void)snprintf(path, sizeof path, "%s/%s", folder, name);
     return path;
 }
@@ -211,7 +212,8 @@ int main(int argc, char** argv)
     }
     perp_context* context = NULL;
     problem p = {.scene = particle_scene, .truth = 0.2, .uniform = true};
-    if (mkdtemp(folder) == NULL || perp_context_create(NULL, &context) != PERP_OK) {
+    if (!bench_folder_make(folder, "perp-bench") ||
+        perp_context_create(NULL, &context) != PERP_OK) {
         return 2;
     }
     printf("%-36s %8s %6s %8s %9s %7s %7s %8s %5s %7s\n", "estimate of friction", "noise", "runs",

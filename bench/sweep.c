@@ -16,12 +16,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/folder.h"
 #include "common/table.h"
 #include "perp/perp.h"
 
 enum { BOXES = 10, OVERHEAD_RUNS = 200, JOB_RUNS = 200, ROUNDS = 3, MEMORY_RUNS = 5000 };
 
-static char folder[] = "/tmp/perp-bench-sweep-XXXXXX";
+static char folder[BENCH_FOLDER];
 
 static void must(perp_status status, perp_context* context)
 {
@@ -33,7 +34,7 @@ static void must(perp_status status, perp_context* context)
 
 static const char* path_of(const char* name)
 {
-    static char path[4][256];
+    static char path[4][BENCH_FOLDER + 100];
     static int next;
     char* p = path[next++ % 4];
     (void)snprintf(p, sizeof path[0], "%s/%s", folder, name);
@@ -271,7 +272,7 @@ static void resident(int runs, double size[2])
 int main(int argc, char** argv)
 {
     table t = table_begin("sweep", argc, argv);
-    if (mkdtemp(folder) == NULL) {
+    if (!bench_folder_make(folder, "perp-bench-sweep")) {
         return 1;
     }
     double few[2], many[2];
@@ -283,7 +284,7 @@ int main(int argc, char** argv)
     table_add(&t, "parent after 5,000 runs", many[0], "kB");
     table_add(&t, "worker after 500 runs", few[1], "kB");
     table_add(&t, "worker after 5,000 runs", many[1], "kB");
-    char command[300];
+    char command[BENCH_FOLDER + 20];
     (void)snprintf(command, sizeof command, "rm -rf '%s'", folder);
     if (system(command) != 0) {
         return 1;

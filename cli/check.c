@@ -180,6 +180,9 @@ static json_t* joints_json(const perp_model* model)
         if (info.motor != PERP_MOTOR_NONE) {
             json_object_set_new(joint, "max_effort", cli_number(info.max_effort));
         }
+        if (isfinite(info.velocity_limit)) {
+            json_object_set_new(joint, "velocity_limit", cli_number(info.velocity_limit));
+        }
         json_array_append_new(array, joint);
     }
     return array;
@@ -319,6 +322,7 @@ static void print_json(const perp_scene* scene, const perp_sim* sim, double pene
                             json_pack("{s:s, s:s}", "asked", "auto", "reason", direction.reason));
     }
     json_object_set_new(o, "pairs", pairs_json(model));
+    json_object_set_new(o, "pairs_out_of_reach", json_integer(perp_sim_pairs_out_of_reach(sim)));
     json_object_set_new(o, "robot", robot_json(sim, model, context));
     json_object_set_new(o, "parameters", cli_parameters_json(scene));
     json_object_set_new(o, "unused_parameters", unused_json(scene));
@@ -462,6 +466,9 @@ static void print_joints(const perp_model* model)
         if (info.damping > 0.0) {
             printf(" damping %.6g", info.damping);
         }
+        if (isfinite(info.velocity_limit)) {
+            printf(" velocity limit %.6g", info.velocity_limit);
+        }
         if (info.motor != PERP_MOTOR_NONE) {
             printf(" %s motor, at most %.6g", motor_name(info.motor), info.max_effort);
         }
@@ -514,6 +521,14 @@ static void print_pairs(const perp_model* model)
         printf("  ... and more (--json lists %d)\n", PAIRS_JSON);
     } else if (pairs > ROWS_SHOWN) {
         printf("  ... and %lld more (--json lists them)\n", (long long)(pairs - ROWS_SHOWN));
+    }
+}
+
+static void print_out_of_reach(const perp_sim* sim)
+{
+    const int32_t count = perp_sim_pairs_out_of_reach(sim);
+    if (count > 0) {
+        printf("  %d of these pairs cannot meet within the limits of their joints\n", (int)count);
     }
 }
 
@@ -579,6 +594,7 @@ static void print_text(const perp_scene* scene, const perp_sim* sim, double pene
     print_supports(model);
     print_forces(model);
     print_pairs(model);
+    print_out_of_reach(sim);
     cli_measure_defs_print(scene, sim);
 }
 

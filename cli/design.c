@@ -145,6 +145,14 @@ static void print_gradient(const perp_design_info* info, const perp_design_repor
     printf(
         "\n  gradients      %lld steps, %lld of them by Gauss-Newton, %lld with flagged gradients",
         (long long)r->gradient_steps, (long long)r->newton_steps, (long long)r->flagged_steps);
+    if (r->turned_steps > 0) {
+        printf("\n  kinks          %lld steps to the better side, %lld of them by one-sided "
+               "derivatives",
+               (long long)r->turned_steps, (long long)r->one_sided_steps);
+    }
+    if (r->at_kink) {
+        printf("\n  kink           no one-sided derivative that was tried is negative");
+    }
     if (r->handed_over > 0) {
         printf("\n  cma-es         from evaluation %lld: ", (long long)r->handed_over + 1);
         cli_put(r->handed_over_reason);
@@ -252,6 +260,8 @@ static json_t* report_json(const perp_study* study, const perp_design_report* r,
         json_object_set_new(gradient, "flagged", json_integer(r->flagged_steps));
         json_object_set_new(gradient, "newton", json_integer(r->newton_steps));
         json_object_set_new(gradient, "turned", json_integer(r->turned_steps));
+        json_object_set_new(gradient, "one_sided", json_integer(r->one_sided_steps));
+        json_object_set_new(gradient, "at_kink", json_boolean(r->at_kink));
         json_object_set_new(gradient, "handed_over",
                             r->handed_over > 0 ? json_integer(r->handed_over) : json_null());
         json_object_set_new(gradient, "reason", cli_text(r->handed_over_reason));
@@ -383,30 +393,17 @@ static int verb_design(const cli_args* args)
     if (exit_status != CLI_DONE) {
         return exit_status;
     }
-    const char* given = cli_value(args, "--out");
-    char* out = given != NULL ? strdup(given) : sweep_default_out(args->word[0]);
-    perp_context* context = sweep_context(args->json);
-    cli_plugins plugins = {.json = args->json};
-    if (out == NULL || context == NULL) {
-        free(out);
-        perp_context_destroy(context);
-        return CLI_FAILED;
-    }
-    def.out = out;
+    sweep_opening opening;
+    exit_status = sweep_open(args, &opening);
+    def.out = opening.out;
     def.resume = cli_flag(args, "--resume");
-    exit_status = sweep_check_files(args, args->word[0], out);
     if (exit_status == CLI_DONE) {
         exit_status = design_check_page(args);
     }
     if (exit_status == CLI_DONE) {
-        exit_status = cli_plugins_load(args, context, &plugins);
+        exit_status = run_design(args, &def, opening.context, &opening.plugins);
     }
-    if (exit_status == CLI_DONE) {
-        exit_status = run_design(args, &def, context, &plugins);
-    }
-    perp_context_destroy(context);
-    cli_plugins_free(&plugins);
-    free(out);
+    sweep_close(&opening);
     return exit_status;
 }
 

@@ -53,6 +53,9 @@ static void print_errors(const char* what, const json_t* errors)
     if (!isnan(number_at(errors, "rotation_degrees"))) {
         printf(", rotation %.4g degrees", number_at(errors, "rotation_degrees"));
     }
+    if (!isnan(number_at(errors, "same_face"))) {
+        printf(", same face at the end %.4g %%", 100.0 * number_at(errors, "same_face"));
+    }
     const json_t* energy = json_object_get(errors, "kinetic_energy_error");
     if (energy != NULL) {
         printf(", error in the norm of the kinetic energy %.4g %% (rms), %.4g %% (mean)",
@@ -256,7 +259,8 @@ static int report(const cli_args* args, mode what, const perp_estimate* estimate
         cli_complain("%s: not converged: %s", args->word[0], text_at(root, "message"));
     }
     if (args->json) {
-        json_object_set_new(root, "fitted", out[0] != '\0' ? cli_text(out) : json_null());
+        json_object_set_new(root, what == PREDICT ? "rows" : "fitted",
+                            out[0] != '\0' ? cli_text(out) : json_null());
         cli_print_json(root);
         return good ? CLI_DONE : CLI_FAILED;
     }

@@ -47,6 +47,27 @@ static json_t* flags_json(const perp_gradient_flags* f)
     return o;
 }
 
+/* What smoothing changed: of the measure, and of the derivatives where the run itself has any. */
+static json_t* smoothed_json(const perp_gradient_def* def, const perp_gradient* g)
+{
+    const perp_gradient_smoothed s = perp_gradient_smoothed_of(g);
+    json_t *o = json_object(), *exact = json_object(), *bias = json_object();
+    for (int32_t i = 0; i < def->parameter_count; ++i) {
+        const double own = perp_gradient_exact_of(g, i);
+        json_object_set_new(exact, def->parameter[i], cli_number(own));
+        json_object_set_new(bias, def->parameter[i],
+                            s.compared ? cli_number(perp_gradient_of(g, i) - own) : json_null());
+    }
+    json_object_set_new(o, "kappa", cli_number(s.kappa));
+    json_object_set_new(o, "value", cli_number(perp_gradient_value(g)));
+    json_object_set_new(o, "exact_value", cli_number(s.exact));
+    json_object_set_new(o, "bias", cli_number(s.bias));
+    json_object_set_new(o, "exact_gradient", exact);
+    json_object_set_new(o, "exact_flagged", flags_json(&s.flags));
+    json_object_set_new(o, "gradient_bias", bias);
+    return o;
+}
+
 static void print_json(const perp_scene* scene, const perp_gradient_def* def,
                        const perp_gradient* g, const double* difference, const double* spread)
 {
@@ -62,6 +83,9 @@ static void print_json(const perp_scene* scene, const perp_gradient_def* def,
     }
     json_object_set_new(o, "gradient", gradient);
     json_object_set_new(o, "flagged", flags_json(&flags));
+    if (def->smooth > 0.0) {
+        json_object_set_new(o, "smoothed", smoothed_json(def, g));
+    }
     if (difference != NULL) {
         json_t* check = json_object();
         for (int32_t i = 0; i < def->parameter_count; ++i) {
@@ -101,6 +125,28 @@ static void print_flags(const perp_gradient_flags* f)
     printf("\n");
 }
 
+static void print_bias(const perp_gradient_def* def, const perp_gradient* g)
+{
+    const perp_gradient_smoothed s = perp_gradient_smoothed_of(g);
+    printf("smoothed: products of complementarity %.6g m (g h)^2. The run itself gives %.15g: bias "
+           "%.6g\n",
+           s.kappa, s.exact, s.bias);
+    if (!s.compared) {
+        printf("its own gradient is flagged at %lld steps, so that of the smoothed run has nothing "
+               "to be\ncompared with\n",
+               (long long)s.flags.flagged);
+        return;
+    }
+    printf("%s  %-24s %-24s %s%s\n", cli_bold(), "by", "derivative of the run", "bias",
+           cli_plain());
+    for (int32_t i = 0; i < def->parameter_count; ++i) {
+        const double own = perp_gradient_exact_of(g, i);
+        printf("  ");
+        cli_put_name(def->parameter[i], 24);
+        printf(" %-24.15g %.6g\n", own, perp_gradient_of(g, i) - own);
+    }
+}
+
 static void print_text(const perp_gradient_def* def, const perp_gradient* g,
                        const double* difference, const double* spread)
 {
@@ -119,6 +165,9 @@ static void print_text(const perp_gradient_def* def, const perp_gradient* g,
                    disagreement(perp_gradient_of(g, i), difference[i]), spread[i]);
         }
         printf("\n");
+    }
+    if (def->smooth > 0.0) {
+        print_bias(def, g);
     }
     print_flags(&flags);
 }
@@ -254,15 +303,17 @@ static int find_gradient(const cli_args* args, const char* path, const cli_overr
     const char *of = cli_value(args, "--of"), *by = cli_value(args, "--by");
     const char* threshold = cli_value(args, "--threshold");
     const char* direction = cli_value(args, "--direction");
+    const char* smooth = cli_value(args, "--smooth");
     if (of == NULL || (by == NULL && direction == NULL)) {
         return cli_fail(args->json, CLI_BAD_INPUT,
                         "gradient: --of MEASURE and --by PARAM,... (or --direction) are needed");
     }
-    if (direction != NULL && (by != NULL || cli_flag(args, "--check") ||
-                              cli_flag(args, "--adjoint") || cli_flag(args, "--checkpoints"))) {
+    if (direction != NULL &&
+        (by != NULL || cli_flag(args, "--check") || cli_flag(args, "--adjoint") ||
+         cli_flag(args, "--checkpoints") || smooth != NULL)) {
         return cli_fail(args->json, CLI_BAD_INPUT,
                         "gradient: --direction goes forward along one direction; leave out --by, "
-                        "--check, --adjoint and --checkpoints");
+                        "--check, --adjoint, --checkpoints and --smooth");
     }
     if (cli_flag(args, "--forward") && cli_flag(args, "--adjoint")) {
         return cli_fail(args->json, CLI_BAD_INPUT, "gradient: --forward or --adjoint, not both");
@@ -277,6 +328,15 @@ static int find_gradient(const cli_args* args, const char* path, const cli_overr
         if (end == threshold || *end != '\0' || !(def.threshold >= 0.0)) {
             return cli_fail(args->json, CLI_BAD_INPUT,
                             "--threshold: expected a number >= 0, got '%s'", threshold);
+        }
+    }
+    if (smooth != NULL) {
+        char* end;
+        def.smooth = strtod(smooth, &end);
+        if (end == smooth || *end != '\0' || !(def.smooth >= 1e-8 && def.smooth <= 1.0)) {
+            return cli_fail(args->json, CLI_BAD_INPUT,
+                            "--smooth: expected a barrier parameter from 1e-8 to 1, got '%s'",
+                            smooth);
         }
     }
     const int loaded = cli_scene_load(args, context, path, overrides, scene);
@@ -318,6 +378,9 @@ static const cli_option options[] = {
     {"--forward", NULL, "carry derivatives along with the run (few parameters)", NULL},
     {"--adjoint", NULL, "carry derivatives back (many parameters; the default)", NULL},
     {"--checkpoints", NULL, "adjoint: keep sqrt(steps) states and repeat the steps between", NULL},
+    {"--smooth", "KAPPA",
+     "derivative of a run with smoothed laws, whose products are KAPPA m (g h)^2; prints its bias",
+     NULL},
     {"--threshold", "X", "margin below which a step is flagged; default 1e-6", NULL},
     {"--step", "H", "override the step", NULL},
     {"--duration", "T", "override the duration", NULL},

@@ -92,6 +92,30 @@ void page_door_begin(page_door* door, bool planar, double near_x, double near_tu
 /* True: the sample before this one must become a key (it is in door->key then). */
 bool page_door_step(page_door* door, const page_sample* sample);
 
+/* ---- joints in the page (page_joints.c) ---------------------------------------------------------*/
+
+/* Coordinate, rate and effort of each revolute and prismatic joint, one number a frame of the page. */
+enum { PAGE_JOINT_NUMBERS = 3 };
+typedef struct page_joints {
+    int32_t count;
+    int64_t frames;
+    int32_t* joint; /* of the model */
+    perp_quantity* quantity;
+    double* now;
+    float* value; /* column after column */
+} page_joints;
+
+/* False: no memory. As many joints as a page has room for, the first ones. */
+bool page_joints_begin(page_joints* joints, perp_context* context, const perp_model* model,
+                       int64_t frames);
+/* The numbers of a recorded frame, as those of a frame of the page. */
+perp_status page_joints_note(page_joints* joints, perp_recording* recording, int64_t index,
+                             int64_t frame);
+/* Name and values of a column; NULL: there is none of that index. */
+const float* page_joints_column(const page_joints* joints, int32_t column, char* name, size_t size);
+size_t page_joints_bytes(const page_joints* joints);
+void page_joints_end(page_joints* joints);
+
 /* ---- a recording as header and blob (page_pack.c) -----------------------------------------------*/
 
 typedef struct page_run {

@@ -109,6 +109,7 @@ typedef struct packer {
     perp_ledger ledger; /* so far */
     body_span* span;
     double size, accuracy;
+    page_joints joints;
     int64_t touches, pushes; /* contacts in the page's frames; of these, with an impulse */
 
     page_door* door; /* of one accuracy; body by body */
@@ -280,6 +281,10 @@ static void survey(packer* p)
             p->touches += 1;
             p->pushes += frame.contacts[i].impulse[0] > 0.0;
         }
+        if (is_kept(p, k)) { /* the last to read this frame */
+            p->status = page_joints_note(&p->joints, p->recording, k, page_frame(p, k));
+            p->result = p->status == PERP_OK ? p->result : PAGE_FAILED;
+        }
     }
     p->size = size_of(p, true);
     p->size = isfinite(p->size) && p->size > 0.0 ? p->size : size_of(p, false);
@@ -315,7 +320,7 @@ static int64_t ends(const packer* p)
 
 static size_t scalar_bytes(const packer* p)
 {
-    return (size_t)p->frames * (SCALARS + 2) * sizeof(double);
+    return (size_t)p->frames * (SCALARS + 2) * sizeof(double) + page_joints_bytes(&p->joints);
 }
 
 /* Budget: half of what the scalars per frame leave, plus what the contacts do not need of their
@@ -733,6 +738,12 @@ static void put_scalars(packer* p)
     if (ledger) {
         put_ledger(p);
     }
+    char name[64];
+    const float* values;
+    for (int32_t i = 0; (values = page_joints_column(&p->joints, i, name, sizeof name)) != NULL;
+         ++i) {
+        put_column(p, name, "f32", values, (size_t)p->frames, 1, sizeof(float));
+    }
 }
 
 /* ---- all together -------------------------------------------------------------------------------*/
@@ -777,6 +788,9 @@ static bool prepare(packer* p)
     p->last_v = reserve(p, bodies * p->nv, sizeof *p->last_v);
     for (int32_t b = 0; p->result == PAGE_OK && b < p->bodies; ++b) {
         p->span[b].reach = page_reach(p->model, b);
+    }
+    if (p->result == PAGE_OK && !page_joints_begin(&p->joints, p->context, p->model, p->frames)) {
+        p->result = PAGE_NO_MEMORY;
     }
     return p->result == PAGE_OK;
 }
@@ -889,6 +903,7 @@ page_status page_pack(perp_context* context, const char* path, page_run* run, pe
     free(p.row);
     free(p.row_end);
     page_keys_free(&p.features);
+    page_joints_end(&p.joints);
     page_bytes_free(&p.plain);
     json_decref(p.columns);
     perp_recording_close(p.recording);

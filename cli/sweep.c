@@ -283,6 +283,29 @@ char* sweep_default_out(const char* study)
     return out;
 }
 
+int sweep_open(const cli_args* args, sweep_opening* made)
+{
+    const char* given = cli_value(args, "--out");
+    *made = (sweep_opening){
+        .out = given != NULL ? strdup(given) : sweep_default_out(args->word[0]),
+        .context = sweep_context(args->json),
+        .plugins = {.json = args->json},
+    };
+    if (made->out == NULL || made->context == NULL) {
+        return CLI_FAILED;
+    }
+    const int exit_status = sweep_check_files(args, args->word[0], made->out);
+    return exit_status == CLI_DONE ? cli_plugins_load(args, made->context, &made->plugins)
+                                   : exit_status;
+}
+
+void sweep_close(sweep_opening* made)
+{
+    perp_context_destroy(made->context);
+    cli_plugins_free(&made->plugins);
+    free(made->out);
+}
+
 static int sweep_study(const cli_args* args)
 {
     perp_sweep_def def = perp_sweep_def_default();
@@ -293,29 +316,17 @@ static int sweep_study(const cli_args* args)
     if (exit_status != CLI_DONE) {
         return exit_status;
     }
-    const char* given = cli_value(args, "--out");
-    char* out = given != NULL ? strdup(given) : sweep_default_out(args->word[0]);
-    perp_context* context = sweep_context(args->json);
-    cli_plugins plugins = {.json = args->json};
-    if (out == NULL || context == NULL) {
-        free(out);
-        perp_context_destroy(context);
-        return CLI_FAILED;
-    }
-    def.out = out;
+    sweep_opening opening;
+    exit_status = sweep_open(args, &opening);
+    def.out = opening.out;
     def.resume = cli_flag(args, "--resume");
-    exit_status = sweep_check_files(args, args->word[0], out);
-    if (exit_status == CLI_DONE) {
-        exit_status = cli_plugins_load(args, context, &plugins);
-    }
     if (exit_status == CLI_DONE) {
         int rank = 0;
-        exit_status = sweep_mpi_size(&rank) > 1 ? sweep_run_mpi(args, &def, args->word[0], &plugins)
-                                                : run_here(args, &def, context, &plugins);
+        exit_status = sweep_mpi_size(&rank) > 1
+                          ? sweep_run_mpi(args, &def, args->word[0], &opening.plugins)
+                          : run_here(args, &def, opening.context, &opening.plugins);
     }
-    perp_context_destroy(context);
-    cli_plugins_free(&plugins);
-    free(out);
+    sweep_close(&opening);
     return exit_status;
 }
 

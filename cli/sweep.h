@@ -35,6 +35,17 @@ int sweep_read_jobs(const cli_args* args, int32_t* number);
 /* The database is called as the study, if no name is given. To be freed. */
 char* sweep_default_out(const char* study);
 
+/* What a run of a study works with. */
+typedef struct sweep_opening {
+    char* out; /* the database */
+    perp_context* context;
+    cli_plugins plugins;
+} sweep_opening;
+
+/* From --out, --plugin and the study's name. The caller closes it, also after a failure. */
+int sweep_open(const cli_args* args, sweep_opening* made);
+void sweep_close(sweep_opening* made);
+
 /* The progress line. */
 typedef struct sweep_line {
     bool on, drawn;

@@ -49,12 +49,15 @@ __asm__(".pushsection .rodata\n"
         ".popsection\n");
 ]])
     set_source_files_properties(${source} PROPERTIES OBJECT_DEPENDS ${html})
-    # The pages of studies are files without packages, embedded as they are.
+    # The pages of studies are files without packages, embedded as they are behind a head that they share.
     foreach(kind study design estimate)
         set(study ${viewer}/study/${kind}.html)
-        if(kind STREQUAL "study")
-            set(study ${viewer}/study/page.html)
+        set(head ${PROJECT_BINARY_DIR}/page/${kind}_head.html)
+        set(sources "")
+        if(kind STREQUAL "design") # it shows replay pages
+            set(sources " connect-src 'self'; frame-src 'self' blob: data:;")
         endif()
+        configure_file(${viewer}/study/head.html ${head} @ONLY)
         set(study_source ${PROJECT_BINARY_DIR}/page/${kind}_template.c)
         file(CONFIGURE OUTPUT ${study_source} @ONLY CONTENT [[
 /* Made by cmake/PerpPage.cmake. */
@@ -63,12 +66,13 @@ __asm__(".pushsection .rodata\n"
         ".globl cli_@kind@_template\n"
         ".globl cli_@kind@_template_end\n"
         "cli_@kind@_template:\n"
+        ".incbin \"@head@\"\n"
         ".incbin \"@study@\"\n"
         "cli_@kind@_template_end:\n"
         ".byte 0\n"
         ".popsection\n");
 ]])
-        set_source_files_properties(${study_source} PROPERTIES OBJECT_DEPENDS ${study})
+        set_source_files_properties(${study_source} PROPERTIES OBJECT_DEPENDS "${study};${head}")
         target_sources(${target} PRIVATE ${study_source})
     endforeach()
     target_sources(${target} PRIVATE ${source})

@@ -26,7 +26,7 @@ file(GLOB python_sources CONFIGURE_DEPENDS python/src/*.c)
 list(FILTER python_sources EXCLUDE REGEX "/static_streams\\.c$")
 # The replay page is made by the code of the program, which uses only include/perp as this does.
 list(APPEND python_sources cli/page_bytes.c cli/page_contact.c cli/page_header.c cli/page_momentum.c
-    cli/page_pack.c cli/page_template.c cli/page_track.c cli/values.c)
+    cli/page_joints.c cli/page_pack.c cli/page_template.c cli/page_track.c cli/values.c)
 add_library(perp_python MODULE ${python_sources} $<TARGET_OBJECTS:perp_objects>)
 perp_defaults(perp_python STRICT)
 set_target_properties(perp_python PROPERTIES PREFIX "" OUTPUT_NAME _core SUFFIX .abi3.so

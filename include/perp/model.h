@@ -145,6 +145,8 @@ typedef struct perp_body_def {
     int32_t ignores_count;
     perp_motion_def motion;   /* kinematic only */
     perp_support_def support; /* dynamic, planar only */
+    bool
+        massless; /* dynamic, spatial: a frame between two joints, without mass, inertia and shapes */
 } perp_body_def;
 
 PERP_API perp_body_def perp_body_def_default(void); /* static, at the origin, collides with all */
@@ -261,6 +263,9 @@ typedef struct perp_joint_def {
     double
         stiffness; /* gear: with it or damping the gear is a spring and damper between the coordinates,
                               with an effort of at most motor.max_effort on the second */
+    double
+        velocity_limit; /* one-degree: the rate past which motors and controllers of the joint do not
+                              drive it; > 0, INFINITY: none */
 } perp_joint_def;
 
 PERP_API perp_joint_def perp_joint_def_default(void); /* fixed, no limits, motor or friction */
@@ -292,6 +297,7 @@ typedef struct perp_joint_info {
     int32_t joints[2];   /* gear: its joints; else -1 */
     double ratio, offset;
     double armature, stiffness;
+    double velocity_limit; /* INFINITY: none */
 } perp_joint_info;
 PERP_API perp_joint_info perp_model_joint_info(const perp_model* model, int32_t joint);
 

@@ -100,6 +100,9 @@ PERP_API double perp_sim_last_step(const perp_sim* sim);
 PERP_API int64_t perp_sim_step_count(const perp_sim* sim);
 PERP_API int64_t perp_sim_impact_count(const perp_sim* sim);
 PERP_API const perp_model* perp_sim_model(const perp_sim* sim);
+/* Pairs of bodies that may collide, but cannot meet as long as the joints between them are within their limits: they
+ * are not searched for contacts then. Contacts are the same with and without. */
+PERP_API int32_t perp_sim_pairs_out_of_reach(const perp_sim* sim);
 
 /* ---- state -------------------------------------------------------------------------------------*/
 

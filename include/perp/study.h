@@ -323,7 +323,7 @@ typedef struct perp_evaluation {
     int64_t failed;      /* runs without a value */
     double seconds;      /* of CPU, all runs */
     const char* message; /* of the first such run, or "" */
-    /* method gradient: what chose the candidate ("gradient", "cma-es" after it handed over), and flagged steps of the
+    /* method gradient: what chose the candidate ("gradient"; "one-sided": beyond a kink, to the better side; "cma-es" after it handed over), and flagged steps of the
      * gradients of its runs */
     const char* searched_by;
     int64_t flagged;
@@ -359,10 +359,12 @@ typedef struct perp_design_report {
     int32_t best_constraint; /* the constraint that the best violates most; -1: it violates none */
     /* method gradient */
     int64_t gradient_steps,
-        flagged_steps;    /* steps (line searches); of these, with flagged gradients */
-    int64_t newton_steps; /* of these, by the curvature of Gauss and Newton */
-    int64_t turned_steps; /* of these, to the better side of a flagged point */
-    int64_t handed_over;  /* the evaluation after which cma-es went on, the first time; 0: never */
+        flagged_steps;       /* steps (line searches); of these, with flagged gradients */
+    int64_t newton_steps;    /* of these, by the curvature of Gauss and Newton */
+    int64_t turned_steps;    /* of these, to the better side of a flagged point */
+    int64_t one_sided_steps; /* of these, chosen by one-sided derivatives; the others by values */
+    bool at_kink; /* a search ended where no one-sided derivative that was tried is negative */
+    int64_t handed_over; /* the evaluation after which cma-es went on, the first time; 0: never */
     char handed_over_reason[400];
 } perp_design_report;
 

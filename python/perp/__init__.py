@@ -22,7 +22,8 @@ from ._rollout import Rollout, rollout
 from ._scene import Scene, load
 from ._sim import Body, Certificate, ContactForce, Distance, Energy, Joint, RayHit, Sim
 from ._solve import LCP, MLCP, Friction, Solution, methods, solve
-from ._study import Design, Estimate, Gradient, Results, design, estimate, gradient, sweep
+from ._study import (Design, Estimate, Gradient, Results, design, estimate, gradient, plan, predict,
+                     sweep)
 
 __version__: str = _core.version
 
@@ -31,5 +32,5 @@ __all__ = [
     "FileError", "Friction", "Gradient", "InputError", "Joint", "LCP", "MLCP", "NumericError", "RayHit",
     "Recording", "Results", "Rollout", "Scene", "Sim", "Solution", "SolveError",
     "UnsupportedError", "design", "estimate", "gradient", "load", "methods", "open_recording",
-    "rollout", "run", "solve", "sweep",
+    "plan", "predict", "rollout", "run", "solve", "sweep",
 ]

@@ -54,7 +54,10 @@ def doubles(values: Any) -> Any:
     """Anything that is a sequence (of sequences) of numbers, as a buffer of float64 without gaps."""
     np = numpy()
     if np is not None:
-        return np.ascontiguousarray(values, dtype="f8")
+        found = np.asarray(values)
+        if found.dtype.kind == "c":
+            raise TypeError("expected real numbers, got complex ones")
+        return np.ascontiguousarray(found, dtype="f8")
     if isinstance(values, (memoryview, array.array)):
         return values
     return array.array("d", _flatten(values))

@@ -49,15 +49,29 @@ _CLASSES = {1: InputError, 3: FileError, 4: UnsupportedError, 5: NumericError, 6
             7: CancelledError}
 
 
+_NO_FILE = re.compile(r": cannot (open|read|write|be opened): ")
+_AT_LINE = re.compile(r"(.+?):[0-9]+: ")
+
+
 def _make_error(status: int, text: str, file: Optional[str]) -> Error:
     """The exception of a status of the library (perp_status)."""
-    error = _CLASSES.get(status, Error)(text)
+    if status == 1 and _NO_FILE.search(text):
+        status = 3
+    return _fill(_CLASSES.get(status, Error)(text), text, file)
+
+
+def _fill(error: Error, text: str, file: Optional[str]) -> Error:
+    """Sets file, pointer and message of an exception."""
     rest = text
+    line = _AT_LINE.match(text)
     if file is not None and rest.startswith(file + ": "):
         rest = rest[len(file) + 2:]
+    elif line is not None:  # of data: a file and a line, no pointer
+        file = line[1]
     elif not rest.startswith("/") and ": /" in rest and file is None:
         rest = rest[rest.index(": /") + 2:]
-    match = _POINTER.match(rest)
+    match = _POINTER.match(rest) if line is None else None
+    error.args = (text,)
     error.file = file
     error.pointer = match[1] if match else None
     error.message = rest[match.end():] if match else rest

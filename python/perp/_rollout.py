@@ -59,8 +59,11 @@ Params = Union[Mapping[str, Sequence[Any]], Sequence[Mapping[str, Any]]]
 def _columns(params: Params) -> Tuple[List[str], int, Dict[str, List[Any]]]:
     """Names, number of runs, and the values of each name."""
     if isinstance(params, Mapping):
-        columns = {str(name): list(values.tolist() if hasattr(values, "tolist") else values)
-                   for name, values in params.items()}
+        columns: Dict[str, List[Any]] = {}
+        for name, values in params.items():
+            if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
+                raise TypeError(f"params: {name}: expected a sequence of values, one a run, got {values!r}")
+            columns[str(name)] = list(values.tolist() if hasattr(values, "tolist") else values)
         lengths = {len(values) for values in columns.values()}
         if len(lengths) > 1:
             raise ValueError("params: the names have different numbers of values")
@@ -91,7 +94,11 @@ def rollout(scene: Union[Scene, PathLike, Mapping[str, Any]], params: Params, *,
         for name in names:
             value = columns[name][i]
             texts.append(value if isinstance(value, str) else None)
-            values.append(0.0 if isinstance(value, str) else float(value))
+            try:
+                values.append(0.0 if isinstance(value, str) else float(value))
+            except (TypeError, ValueError):
+                raise TypeError(f"params: {name}: values are numbers or texts, got {value!r}; of a vector "
+                                "vary the entries (\"/bodies/1/velocity/0\")") from None
     if runs:  # a name that does not exist is the caller's mistake, not a run that failed
         trial = base.copy()
         for name in names:

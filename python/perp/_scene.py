@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import operator
 import os
 from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
 
@@ -22,8 +23,15 @@ SETTINGS = {
 }
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, default=plain, allow_nan=False)
+def _json(value: Any, where: str = "scene") -> str:
+    try:
+        return json.dumps(value, default=plain, allow_nan=False)
+    except ValueError:
+        shown = f", got {value}" if isinstance(value, float) else ""
+        error = InputError(f"{where}: numbers must be finite{shown}")
+        error.pointer = where if where.startswith("/") else None if where == "scene" else f"/parameters/{where}"
+        error.message = f"numbers must be finite{shown}"
+        raise error from None
 
 
 class Scene:
@@ -67,7 +75,7 @@ class Scene:
         if simple and not self._handle.in_use and self._set_in_place(pairs):
             return self
         # Another handle: simulations of the old one keep it.
-        changes_of = [(name, _json(value)) for name, value in pairs]
+        changes_of = [(name, _json(value, name)) for name, value in pairs]
         source, text = self._source, self._handle.text
         try:
             self._handle = _core.parse(source, self._handle.origin, changes_of, self._from_file)
@@ -185,7 +193,8 @@ def _unpickle(text: str, origin: str, from_file: bool) -> Scene:
 
 def _index(names: List[str], name: Union[str, int], kind: str) -> int:
     """The number of a body or joint; the nearest name is suggested."""
-    if isinstance(name, int):
+    if hasattr(name, "__index__"):
+        name = operator.index(name)
         if not -len(names) <= name < len(names):
             raise IndexError(f"no {kind} {name}: there are {len(names)}")
         return name % len(names)
@@ -208,7 +217,7 @@ def load(source: Union[PathLike, Mapping[str, Any], Scene], *,
     the folder of package:// names; floating, the root is not attached to the world;
     self_collision, links may touch each other.
     """
-    changes = [(name, _json(value)) for name, value in (set or {}).items()]
+    changes = [(name, _json(value, name)) for name, value in (set or {}).items()]
     if isinstance(source, Scene):
         scene = source.copy()
         return scene.set(set) if set else scene
@@ -248,5 +257,5 @@ def with_settings(scene: Union[Scene, PathLike, Mapping[str, Any]], settings: Di
                             + (f": did you mean {near[0]!r}?" if near else ""))
     handle = base._handle
     return Scene(_core.parse(base._source, handle.origin,
-                             [(name, _json(value)) for name, value in changes.items()],
+                             [(name, _json(value, name)) for name, value in changes.items()],
                              base._from_file), base._from_file)

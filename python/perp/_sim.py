@@ -58,9 +58,12 @@ class ContactForce(NamedTuple):
     moment: Any
 
 
-def _three(values: Vector, planar: bool, name: str, last: float = 0.0) -> Sequence[float]:
+def _three(values: Any, planar: bool, name: str, last: float = 0.0) -> Sequence[float]:
     """Three numbers; of two in the plane, with a third one."""
-    numbers = [float(x) for x in values]
+    try:
+        numbers = [float(x) for x in values]
+    except (TypeError, ValueError):
+        raise TypeError(f"{name}: expected {2 if planar else 3} numbers, got {values!r}") from None
     if planar and len(numbers) == 2:
         return [*numbers, last]
     if len(numbers) != 3:
@@ -126,19 +129,20 @@ class Body:
         planar, old = self._sim.planar, self._state()
         if planar and orientation is not None or not planar and angle is not None:
             raise TypeError("give angle in the plane, orientation in space")
-        if planar and isinstance(angular_velocity, (int, float)):
-            angular_velocity = (0.0, 0.0, angular_velocity)
+        if planar and angular_velocity is not None and not hasattr(angular_velocity, "__len__"):
+            angular_velocity = (0.0, 0.0, float(angular_velocity))
         _core.set_body(self._sim, self._index,
                        None if position is None else _three(position, planar, "position", old[0][2]),
                        orientation, angle,
                        None if velocity is None else _three(velocity, planar, "velocity"),
-                       angular_velocity)
+                       None if angular_velocity is None
+                       else _three(angular_velocity, False, "angular_velocity"))
 
     def apply(self, force: Vector = (0.0, 0.0, 0.0), torque: Union[Vector, float] = (0.0, 0.0, 0.0)
               ) -> None:
         """Add a force and a torque (world frame, at the centre of mass) for the coming step."""
-        if isinstance(torque, (int, float)):
-            torque = (0.0, 0.0, torque)
+        if not hasattr(torque, "__len__"):
+            torque = (0.0, 0.0, float(torque))
         _core.apply_wrench(self._sim, self._index, _three(force, self._sim.planar, "force"),
                            _three(torque, False, "torque"))
 

@@ -98,16 +98,37 @@ def _dense(matrix: Any) -> Tuple[int, Any]:
     numbers = _arrays.doubles(matrix.toarray() if _is_sparse(matrix) else matrix)
     count = memoryview(numbers).nbytes // 8
     n = math.isqrt(count)
-    if n * n != count or getattr(numbers, "ndim", 1) == 2 and numbers.shape[0] != n:
+    nested = not hasattr(matrix, "ndim") and count > 0 and hasattr(matrix[0], "__len__")
+    if n * n != count or getattr(numbers, "ndim", 1) == 2 and numbers.shape[0] != n or nested and len(matrix) != n:
         raise ValueError("the matrix must be square")
     return n, numbers
 
 
-def _filled(value: Any, n: int) -> Any:
+def _numbers(name: str, value: Any, n: int) -> Any:
+    """n numbers."""
+    numbers = _arrays.doubles(value)
+    count = memoryview(numbers).nbytes // 8
+    if count != n:
+        raise ValueError(f"{name}: expected {n} numbers, got {count}")
+    return numbers
+
+
+def _filled(name: str, value: Any, n: int) -> Any:
     """A number for all, or a sequence."""
-    if isinstance(value, (int, float)):
+    if hasattr(value, "__float__") and getattr(value, "ndim", 0) == 0:
         return array.array("d", [float(value)]) * n
-    return _arrays.doubles(value)
+    return _numbers(name, value, n)
+
+
+def _from_dict(problem: Mapping[str, Any]) -> Union[LCP, MLCP, Friction]:
+    """{"M", "q"}, with bounds an MLCP; {"W", "q", "mu"} friction."""
+    kind: Any = Friction if "W" in problem else MLCP if "lower" in problem or "upper" in problem else LCP
+    try:
+        found: Union[LCP, MLCP, Friction] = kind(**problem)
+    except TypeError:
+        raise TypeError(f"solve: a dict has the keys of {kind.__name__}, {', '.join(kind._fields)}; "
+                        f"got {', '.join(map(str, problem))}") from None
+    return found
 
 
 def solve(problem: Union[LCP, MLCP, Friction, Mapping[str, Any], PathLike, Any], q: Any = None, *,
@@ -119,6 +140,7 @@ def solve(problem: Union[LCP, MLCP, Friction, Mapping[str, Any], PathLike, Any],
         perp.solve(M, q)                                  # an LCP
         perp.solve(perp.MLCP(M, q, lower, upper))
         perp.solve(perp.Friction(W, q, mu))
+        perp.solve({"M": M, "q": q})                      # the same by names
         perp.solve("problem.json")                        # any problem file
 
     Matrices are nested lists, arrays of NumPy, or sparse ones of SciPy. method: a solver of
@@ -131,7 +153,8 @@ def solve(problem: Union[LCP, MLCP, Friction, Mapping[str, Any], PathLike, Any],
         return Solution(_arrays.from_bytes(z, (len(z) // 8,)), None, kind=kind, name=name, **report)
     if q is not None:
         problem = LCP(problem, q)
-    guess = None if start is None else _arrays.doubles(start)
+    if isinstance(problem, Mapping):
+        problem = _from_dict(problem)
     lower = upper = mu = None
     starts: Any = None
     rows: Any = None
@@ -139,20 +162,21 @@ def solve(problem: Union[LCP, MLCP, Friction, Mapping[str, Any], PathLike, Any],
     if isinstance(problem, LCP) and not _is_sparse(problem.M):
         kind = "lcp"
         n, values = _dense(problem.M)
-        right = _arrays.doubles(problem.q)
     elif isinstance(problem, (LCP, MLCP)):
         kind = "mlcp"
         n, starts, rows, values = _sparse(problem.M)
-        right = _arrays.doubles(problem.q)
-        lower = _filled(getattr(problem, "lower", 0.0), n)
-        upper = _filled(getattr(problem, "upper", math.inf), n)
+        lower = _filled("lower", getattr(problem, "lower", 0.0), n)
+        upper = _filled("upper", getattr(problem, "upper", math.inf), n)
     elif isinstance(problem, Friction):
         kind, dimension = "friction", problem.dimension
         n, starts, rows, values = _sparse(problem.W)
-        right = _arrays.doubles(problem.q)
-        mu = _filled(problem.mu, n // dimension if dimension else 0)
+        if dimension not in (1, 2, 3) or n % dimension != 0:
+            raise ValueError(f"Friction: W has {n} rows, which is no number of contacts of dimension {dimension}")
+        mu = _filled("mu", problem.mu, n // dimension)
     else:
         raise TypeError("solve takes M and q, an LCP, an MLCP, a Friction, or a problem file")
+    right = _numbers("q", problem.q, n)
+    guess = None if start is None else _numbers("start", start, n)
     z, w, report = _core.solve(kind, n, starts, rows, values, right, lower, upper, mu, guess,
                                dimension, method, settings, tolerance, max_iter, time_limit)
     return Solution(_arrays.from_bytes(z, (n,)), _arrays.from_bytes(w, (n,)), kind=kind, **report)

@@ -1,15 +1,18 @@
 """Studies: sweeps in worker processes, and the database of their results."""
 from __future__ import annotations
 
+import contextlib
 import json
+import operator
 import os
+import re
 import sys
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
-from . import _arrays, _core
-from ._arrays import plain
-from ._scene import PathLike, Scene, load, with_settings
+from . import _arrays, _core, _errors
+from ._scene import PathLike, Scene, _json, load, with_settings
 
+_DICT = "study"  # the name of a study that is a dict
 _WORKER = "import sys; sys.path[:] = sys.argv[4:]; import perp._study as s; s._serve(*sys.argv[1:4])"
 
 
@@ -89,14 +92,33 @@ def _write_study(study: Union[PathLike, Mapping[str, Any]], folder: str) -> Tupl
         content = dict(study)
         scene = content.get("scene")
         if isinstance(scene, (Mapping, Scene)):
-            text = scene._source if isinstance(scene, Scene) else json.dumps(scene, default=plain)
+            text = scene._source if isinstance(scene, Scene) else _json(scene)
             content["scene"] = _write(folder, "scene.json", text)
         elif isinstance(scene, (str, os.PathLike)):
             content["scene"] = os.path.abspath(scene)
-        return (_write(folder, "study.json", json.dumps(content, default=plain)),
-                os.path.join(os.getcwd(), "study.json"))
-    with open(study, encoding="utf-8") as file:
-        return _write(folder, "study.json", file.read()), os.path.abspath(study)
+        return _write(folder, "study.json", _json(content, "study")), _DICT
+    path = os.fspath(study)  # a number would be a file descriptor
+    with open(path, encoding="utf-8") as file:
+        return _write(folder, "study.json", file.read()), os.path.abspath(path)
+
+
+@contextlib.contextmanager
+def _files_of(study: Any, jobs: int) -> Iterator[Tuple[str, str, str]]:
+    """A folder, the study as a file in it, and its name in messages. What stands there of a dict is called study, scene and
+    data in messages."""
+    import tempfile
+    if operator.index(jobs) < 0:
+        raise ValueError(f"jobs: must be at least 0, got {jobs}")
+    with tempfile.TemporaryDirectory(prefix="perp-") as folder:
+        try:
+            path, origin = _write_study(_with_files(study, folder), folder)
+            yield folder, path, origin
+        except _errors.Error as error:
+            text = str(error).replace(os.path.join(folder, "scene.json"), "scene").replace("--resume", "resume=True")
+            text = re.sub(re.escape(folder) + r"/data(-[0-9]+)?\.csv:([0-9]+)",
+                          lambda m: f"data{m[1] or ''}, row {int(m[2]) - 2}", text)
+            of_dict = error.file is None or error.file == _DICT or error.file.startswith(folder)
+            raise _errors._fill(error, text, None if of_dict else error.file) from None
 
 
 def sweep(study: Union[PathLike, Mapping[str, Any]], out: PathLike, *, jobs: int = 0,
@@ -109,9 +131,7 @@ def sweep(study: Union[PathLike, Mapping[str, Any]], out: PathLike, *, jobs: int
     database if it is there. progress: called with (done, total) several times a second. A run that
     fails, hangs or crashes is a row.
     """
-    import tempfile
-    with tempfile.TemporaryDirectory(prefix="perp-") as folder:
-        path, origin = _write_study(study, folder)
+    with _files_of(study, jobs) as (_, path, origin):
         with open(path, encoding="utf-8") as file:
             text = file.read()
         database = os.path.dirname(os.path.abspath(out))
@@ -127,8 +147,6 @@ def _in_child(what: str, program: str, arguments: Sequence[str],
               progress: Optional[Callable[..., Any]]) -> Dict[str, Any]:
     """Runs a program that prints lines of JSON: lists for `progress`, then its answer."""
     import subprocess
-
-    from . import _errors
     child = subprocess.Popen([sys.executable, "-c", program, *arguments, *sys.path], stdout=subprocess.PIPE, text=True)
     answer: Any = None
     try:
@@ -149,10 +167,7 @@ def _in_child(what: str, program: str, arguments: Sequence[str],
         raise _errors.Error(f"the process of the {what} ended with status {status}")
     if "error" in answer:
         kind, text, file = answer["error"]
-        error = _errors._make_error(0, text, file)
-        chosen = getattr(_errors, kind)(text)
-        chosen.file, chosen.pointer, chosen.message = file, error.pointer, error.message
-        raise chosen
+        raise _errors._fill(getattr(_errors, kind)(text), text, file)
     return answer
 
 
@@ -215,9 +230,7 @@ def design(study: Union[PathLike, Mapping[str, Any]], out: PathLike, *, jobs: in
     study: as for `sweep`, with `unknown` and `minimise` (docs/studies.md). progress: called with (evaluations,
     at most, best value so far). The search runs in a process of its own.
     """
-    import tempfile
-    with tempfile.TemporaryDirectory(prefix="perp-") as folder:
-        path, origin = _write_study(study, folder)
+    with _files_of(study, jobs) as (_, path, origin):
         answer = _in_child("design", _DESIGN, [path, origin, os.path.abspath(out), str(jobs), str(resume)], progress)
     result = Design(out)
     result.report = answer
@@ -259,6 +272,26 @@ def _is_table(data: Any) -> bool:
     return hasattr(data, "keys") and not isinstance(data, (str, bytes, os.PathLike))
 
 
+def _file_of(data: Any, folder: str, number: int) -> str:
+    """A CSV file of a table, or the file that `data` names."""
+    if not _is_table(data):
+        return os.path.abspath(os.fsdecode(data))
+    path = os.path.join(folder, "data.csv" if number == 0 else f"data-{number + 1}.csv")
+    _write_table(data, path)
+    return path
+
+
+def _with_files(study: Union[PathLike, Mapping[str, Any]], folder: str) -> Union[PathLike, Mapping[str, Any]]:
+    """The study with tables of its "data" as files."""
+    data = study.get("data") if isinstance(study, Mapping) else None
+    several = isinstance(data, (list, tuple))
+    items: List[Any] = list(data) if several else [data]  # type: ignore[arg-type]
+    if not isinstance(study, Mapping) or not any(_is_table(item) for item in items):
+        return study
+    files = [_file_of(item, folder, i) for i, item in enumerate(items)]
+    return {**study, "data": files if several else files[0]}
+
+
 class Estimate:
     """What an estimate found: `values`, `intervals` (of 95 %; infinite where the data cannot tell), `report`, as
     `perp estimate --json` prints it, and `curves`, data and fit over time."""
@@ -292,28 +325,35 @@ class Estimate:
         with open(path, "w", encoding="utf-8") as file:
             file.write(self._study)
 
+    @property
+    def converged(self) -> bool:
+        """Whether the search ended at a minimum; `report["message"]` says more."""
+        return bool(self.report["status"] == "converged")
+
     def predict(self, data: Any, *, jobs: int = 0) -> Dict[str, Any]:
         """Errors of predictions of new data, from their first rows; and the curves, as "curves".
 
         data: a CSV file with the columns of the study's data, or columns by name (a dict, a DataFrame)."""
-        return _predict(self._study, data, jobs)
+        return _predict(json.loads(self._study), data, jobs)
 
     def __repr__(self) -> str:
         found = ", ".join(f"{name} = {value:.6g}" for name, value in self.values.items())
-        return f"<perp.Estimate: {found}>"
+        return f"<perp.Estimate: {found}{'' if self.converged else ', not converged'}>"
 
 
-def _predict(text: str, data: Any, jobs: int) -> Dict[str, Any]:
-    import tempfile
-    with tempfile.TemporaryDirectory(prefix="perp-") as folder:
-        path = _write(folder, "fitted.json", text)
-        table = os.path.join(folder, "data.csv")
-        if _is_table(data):
-            _write_table(data, table)
-        else:
-            table = os.path.abspath(data)
-        answer = _in_child("prediction", _ESTIMATE, [path, path, str(jobs), "predict", table, folder], None)
+def _predict(study: Union[PathLike, Mapping[str, Any]], data: Any, jobs: int) -> Dict[str, Any]:
+    with _files_of(study, jobs) as (folder, path, origin):
+        answer = _in_child("prediction", _ESTIMATE,
+                           [path, origin, str(jobs), "predict", _file_of(data, folder, 0), folder], None)
     return {**answer["report"], "curves": answer["curves"]}
+
+
+def predict(study: Union[PathLike, Mapping[str, Any]], data: Any, *, jobs: int = 0) -> Dict[str, Any]:
+    """Errors of predictions of new data by a fitted study: what `perp estimate FITTED --predict DATA.csv` does.
+
+    study: a study file, as `Estimate.save` and `perp estimate` write it, or a dict. data: a CSV file, or columns by
+    name (a dict, a DataFrame)."""
+    return _predict(study, data, jobs)
 
 
 def estimate(study: Union[PathLike, Mapping[str, Any]], *, jobs: int = 0,
@@ -321,20 +361,23 @@ def estimate(study: Union[PathLike, Mapping[str, Any]], *, jobs: int = 0,
     """Find parameters and start states from measured motion: what `perp estimate` does.
 
     study: as for `sweep`, with `data`, `observe` and `unknown` (docs/studies.md). In a dict "data" may also be
-    columns by name (a dict of lists or arrays, a DataFrame), in which None and NaN are gaps. progress: called with
-    (iteration, objective). The fit runs in a process of its own.
+    columns by name (a dict of lists or arrays, a DataFrame), in which None and NaN are gaps, or a list of these, one
+    a trajectory. progress: called with (iteration, objective). The fit runs in a process of its own.
     """
-    import tempfile
-    with tempfile.TemporaryDirectory(prefix="perp-") as folder:
-        if isinstance(study, Mapping) and _is_table(study.get("data")):
-            _write_table(study["data"], os.path.join(folder, "data.csv"))
-            study = {**study, "data": os.path.join(folder, "data.csv")}
-        path, origin = _write_study(study, folder)
+    with _files_of(study, jobs) as (folder, path, origin):
         answer = _in_child("estimate", _ESTIMATE, [path, origin, str(jobs), "run", "", folder], progress)
         with open(os.path.join(folder, "fitted.json"), encoding="utf-8") as file:
             fitted = file.read()
         with open(os.path.join(folder, "fitted-scene.json"), encoding="utf-8") as file:
             return Estimate(answer, fitted, file.read())
+
+
+def plan(study: Union[PathLike, Mapping[str, Any]], *, jobs: int = 0) -> Dict[str, Any]:
+    """Which of the study's `candidates` would shrink the intervals most: what `perp estimate --plan --json` prints."""
+    with _files_of(study, jobs) as (folder, path, origin):
+        answer = _in_child("plan", _ESTIMATE, [path, origin, str(jobs), "plan", "", folder], None)
+    found: Dict[str, Any] = answer["report"]
+    return found
 
 
 class Gradient(NamedTuple):
@@ -346,22 +389,41 @@ class Gradient(NamedTuple):
     flagged: Dict[str, Any]
     start: Optional[Dict[str, Any]]
     check: Optional[Dict[str, Tuple[float, float]]]
+    smoothed: Optional[Dict[str, Any]] = None
+
+
+def _smoothed(value: float, names: Sequence[str], own: Sequence[float], kappa: float, exact_value: float, bias: float,
+              exact: Sequence[float], flagged: Dict[str, Any]) -> Dict[str, Any]:
+    compared = flagged["steps"] == 0
+    return {"kappa": kappa, "value": value, "exact_value": exact_value, "bias": bias,
+            "exact_gradient": dict(zip(names, exact)), "exact_flagged": flagged,
+            "gradient_bias": {name: a - b if compared else None for name, a, b in zip(names, own, exact)}}
 
 
 def gradient(scene: Union[Scene, PathLike, Mapping[str, Any]], of: str, by: Union[str, Sequence[str]], *,
              forward: bool = False, checkpoints: bool = False, threshold: float = 1e-6, check: bool = False,
-             **settings: Any) -> Gradient:
+             smooth: Optional[float] = None, **settings: Any) -> Gradient:
     """The derivative of a measure by parameters (names or JSON pointers): what `perp gradient` does.
 
     Backwards (adjoint) unless `forward`; backwards there are also derivatives by the start state: `start`, for each
     body displacement, rotation vector, velocity, angular velocity. checkpoints: less memory, more time.
     threshold: margins below it flag a step. check: differences of whole runs and how far they are certain.
+    smooth: the barrier parameter of a smoothed gradient, from 1e-8 to 1. `value` and `gradient` are then those of a run with
+    smoothed laws, and `smoothed` says what that changed: "kappa", "value", "exact_value", "bias" of the measure,
+    "exact_gradient", its flags "exact_flagged", and "gradient_bias" (None for a run that has no gradient to compare with).
     """
     base = with_settings(scene, settings).copy()
+    if of not in base.measures:
+        raise _errors._fill(_errors.InputError(), f"/measures: the scene has no measure {of!r}"
+                            + (f": there are {', '.join(base.measures)}" if base.measures else "")
+                            + "; a quantity becomes one with scene.set(\"/measures\", {\"name\": \"body.position.x\"})", None)
     names = [by] if isinstance(by, str) else list(by)
-    value, derivatives, flagged, start, differences = _core.gradient(
-        base._handle, of, names, forward, checkpoints, threshold, check)
+    if smooth is not None and not 0.0 < smooth:
+        raise ValueError(f"smooth: expected a barrier parameter from 1e-8 to 1, got {smooth!r}")
+    value, derivatives, flagged, start, differences, smoothed = _core.gradient(
+        base._handle, of, names, forward, checkpoints, threshold, 0.0 if smooth is None else smooth, check)
     return Gradient(value, dict(zip(names, derivatives)), flagged,
                     None if start is None else {name: None if row is None else _arrays.vector(row)
                                                 for name, row in zip(base.bodies, start)},
-                    None if differences is None else dict(zip(names, zip(*differences))))
+                    None if differences is None else dict(zip(names, zip(*differences))),
+                    None if smoothed is None else _smoothed(value, names, derivatives, *smoothed))

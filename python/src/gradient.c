@@ -25,6 +25,22 @@ static PyObject* flags_dict(const perp_gradient_flags* f)
 
 /* Value, derivatives, flags, derivatives by the start state of each body (None: computed forward),
  * differences and their spread (None: not asked for). */
+/* What smoothing changed: kappa, the measure of the run itself, its derivatives, its flags; None: not smoothed. */
+static PyObject* smoothed_tuple(const perp_gradient* g, const perp_gradient_def* def)
+{
+    const perp_gradient_smoothed s = perp_gradient_smoothed_of(g);
+    if (!(s.kappa > 0.0)) {
+        return Py_NewRef(Py_None);
+    }
+    PyObject* exact = PyTuple_New(def->parameter_count);
+    for (int32_t i = 0; exact != NULL && i < def->parameter_count; ++i) {
+        (void)PyTuple_SetItem(exact, i, PyFloat_FromDouble(perp_gradient_exact_of(g, i)));
+    }
+    return exact != NULL
+               ? Py_BuildValue("dddNN", s.kappa, s.exact, s.bias, exact, flags_dict(&s.flags))
+               : NULL;
+}
+
 static PyObject* gradient_tuple(const perp_gradient* g, const perp_gradient_def* def,
                                 const perp_model* model, const double* check)
 {
@@ -48,14 +64,16 @@ static PyObject* gradient_tuple(const perp_gradient* g, const perp_gradient_def*
             ? Py_BuildValue("NN", core_tuple(check, def->parameter_count),
                             core_tuple(check + def->parameter_count, def->parameter_count))
             : Py_NewRef(Py_None);
-    if (derivatives == NULL || start == NULL || differences == NULL) {
+    PyObject* smoothed = smoothed_tuple(g, def);
+    if (derivatives == NULL || start == NULL || differences == NULL || smoothed == NULL) {
+        Py_XDECREF(smoothed);
         Py_XDECREF(derivatives);
         Py_XDECREF(start);
         Py_XDECREF(differences);
         return NULL;
     }
-    return Py_BuildValue("dNNNN", perp_gradient_value(g), derivatives, flags_dict(&flags), start,
-                         differences);
+    return Py_BuildValue("dNNNNN", perp_gradient_value(g), derivatives, flags_dict(&flags), start,
+                         differences, smoothed);
 }
 
 static PyObject* differentiate(core_scene* s, const perp_gradient_def* def, bool check)
@@ -83,7 +101,7 @@ static PyObject* differentiate(core_scene* s, const perp_gradient_def* def, bool
     return result;
 }
 
-/* gradient(scene, measure, names, forward, checkpoints, threshold, check); the scene must not be in
+/* gradient(scene, measure, names, forward, checkpoints, threshold, smooth, check); the scene must not be in
  * use */
 PyObject* core_gradient(PyObject* module, PyObject* args)
 {
@@ -91,8 +109,8 @@ PyObject* core_gradient(PyObject* module, PyObject* args)
     int forward, checkpoints, check;
     perp_gradient_def def = perp_gradient_def_default();
     (void)module;
-    if (!PyArg_ParseTuple(args, "OsO!ppdp", &object, &def.measure, &PyList_Type, &names, &forward,
-                          &checkpoints, &def.threshold, &check)) {
+    if (!PyArg_ParseTuple(args, "OsO!ppddp", &object, &def.measure, &PyList_Type, &names, &forward,
+                          &checkpoints, &def.threshold, &def.smooth, &check)) {
         return NULL;
     }
     core_scene* s = core_scene_of(object);

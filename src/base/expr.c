@@ -16,9 +16,7 @@
  * if() drops the branch that it does not take, which is its purpose: if(t > 0, log(t), 0). And `0 and x`
  * is 0, `1 or x` is 1 for every x, NaN included: the answer does not depend on it.
  */
-#include "base/expr.h"
-
-#include "base/curve.h"
+#include "base/expr_parts.h"
 
 #include <locale.h>
 #include <math.h>
@@ -29,74 +27,12 @@
 enum {
     LENGTH_LIMIT = 65536,
     DIGIT_LIMIT = 1024, /* of one number */
-    NESTING_LIMIT = 64,
     NAME_LIMIT = 512,
-    /* A level of nesting leaves at most seven operands waiting: the left sides of a disjunction, a
-     * conjunction, a comparison, a sum and a term, and two arguments of if(). */
-    STACK_SIZE = 7 * (NESTING_LIMIT + 1) + 1,
-};
-
-typedef enum opcode {
-    OP_CONSTANT,
-    OP_TIME,
-    OP_SLOT, /* constant: which one */
-    OP_ADD,
-    OP_SUB,
-    OP_MUL,
-    OP_DIV,
-    OP_POW,
-    OP_NEG,
-    OP_LESS,
-    OP_LESS_EQUAL,
-    OP_GREATER,
-    OP_GREATER_EQUAL,
-    OP_EQUAL,
-    OP_NOT_EQUAL,
-    OP_AND,
-    OP_OR,
-    OP_NOT,
-    OP_SIN,
-    OP_COS,
-    OP_TAN,
-    OP_ASIN,
-    OP_ACOS,
-    OP_ATAN,
-    OP_SINH,
-    OP_COSH,
-    OP_TANH,
-    OP_EXP,
-    OP_LOG,
-    OP_LOG10,
-    OP_SQRT,
-    OP_ABS,
-    OP_FLOOR,
-    OP_CEIL,
-    OP_SIGN,
-    OP_MIN,
-    OP_MAX,
-    OP_ATAN2,
-    OP_MOD,
-    OP_HYPOT,
-    OP_IF,
-    OP_CURVE, /* constant: which of the expression's curves */
-} opcode;
-
-typedef struct instruction {
-    opcode op;
-    double constant;
-} instruction;
-
-struct perpi_expr {
-    int32_t count;
-    char* text; /* behind the program, in the same block */
-    perpi_curve** curve;
-    size_t curve_count, curve_capacity;
-    instruction program[];
 };
 
 typedef struct function {
     const char* name;
-    opcode op;
+    perpi_opcode op;
     int arity; /* FOLDED: two or more, taken together one after the other */
 } function;
 enum { FOLDED = -1 };
@@ -163,11 +99,11 @@ static bool accept(parser* p, char c)
     return true;
 }
 
-static void emit(parser* p, opcode op, double constant, int taken)
+static void emit(parser* p, perpi_opcode op, double constant, int taken)
 {
-    p->expr->program[p->expr->count++] = (instruction){op, constant};
+    p->expr->program[p->expr->count++] = (perpi_instruction){op, constant};
     p->depth += 1 - taken;
-    PERP_ASSERT(p->depth >= 1 && p->depth <= STACK_SIZE);
+    PERP_ASSERT(p->depth >= 1 && p->depth <= PERPI_EXPR_STACK);
 }
 
 static perp_status parse_disjunction(parser* p);
@@ -295,7 +231,7 @@ static perp_status parse_constant(parser* p, double* value)
     if (status != PERP_OK) {
         return status;
     }
-    const instruction* at = p->expr->program + before;
+    const perpi_instruction* at = p->expr->program + before;
     const int32_t made = p->expr->count - before;
     if (at[0].op != OP_CONSTANT || made > 2 || (made == 2 && at[1].op != OP_NEG)) {
         return fail_at(p, start, "the points of a curve must be numbers, not expressions,");
@@ -486,7 +422,7 @@ static perp_status parse_power(parser* p)
         return status;
     }
     /* A tower of powers nests too. */
-    if (p->nesting >= NESTING_LIMIT) {
+    if (p->nesting >= PERPI_EXPR_NESTING) {
         return fail_at(p, p->at, "nested deeper than 64 levels");
     }
     ++p->nesting;
@@ -519,7 +455,7 @@ static perp_status parse_term(parser* p)
 {
     perp_status status = parse_unary(p);
     while (status == PERP_OK) {
-        const opcode op = accept(p, '*') ? OP_MUL : accept(p, '/') ? OP_DIV : OP_TIME;
+        const perpi_opcode op = accept(p, '*') ? OP_MUL : accept(p, '/') ? OP_DIV : OP_TIME;
         if (op == OP_TIME) {
             break;
         }
@@ -535,7 +471,7 @@ static perp_status parse_sum(parser* p)
 {
     perp_status status = parse_term(p);
     while (status == PERP_OK) {
-        const opcode op = accept(p, '+') ? OP_ADD : accept(p, '-') ? OP_SUB : OP_TIME;
+        const perpi_opcode op = accept(p, '+') ? OP_ADD : accept(p, '-') ? OP_SUB : OP_TIME;
         if (op == OP_TIME) {
             break;
         }
@@ -547,7 +483,7 @@ static perp_status parse_sum(parser* p)
     return status;
 }
 
-static bool accept_comparison(parser* p, opcode* op)
+static bool accept_comparison(parser* p, perpi_opcode* op)
 {
     skip_space(p);
     const char* s = p->text + p->at;
@@ -570,7 +506,7 @@ static bool accept_comparison(parser* p, opcode* op)
 static perp_status parse_comparison(parser* p)
 {
     perp_status status = parse_sum(p);
-    opcode op;
+    perpi_opcode op;
     if (status == PERP_OK && accept_comparison(p, &op)) {
         status = parse_sum(p);
         if (status == PERP_OK) {
@@ -633,7 +569,7 @@ static perp_status parse_conjunction(parser* p)
 /* The only entry that recursion goes through beside powers, so that nesting is counted here. */
 static perp_status parse_disjunction(parser* p)
 {
-    if (p->nesting >= NESTING_LIMIT) {
+    if (p->nesting >= PERPI_EXPR_NESTING) {
         return fail_at(p, p->at, "nested deeper than 64 levels");
     }
     ++p->nesting;
@@ -701,11 +637,6 @@ const char* perpi_expr_text(const perpi_expr* expr)
 
 /* ---- evaluating --------------------------------------------------------------------------------*/
 
-/* A value and its derivative with respect to t. */
-typedef struct dual {
-    double x, d;
-} dual;
-
 /* f'(a) a': a constant stays one even where f' is infinite, as in sqrt(0). */
 static double chain(double slope, double d)
 {
@@ -717,37 +648,37 @@ static double sign_of(double x)
     return x > 0.0 ? 1.0 : x < 0.0 ? -1.0 : x; /* keeps 0 and NaN */
 }
 
-static dual power(dual a, dual b)
+static perpi_dual power(perpi_dual a, perpi_dual b)
 {
     if (isnan(a.x) || isnan(b.x)) {
-        return (dual){NAN, NAN};
+        return (perpi_dual){NAN, NAN};
     }
     const double x = pow(a.x, b.x);
     double d = b.x == 0.0 ? 0.0 : chain(b.x * pow(a.x, b.x - 1.0), a.d);
     if (b.d != 0.0 && !(a.x == 0.0 && b.x > 0.0)) {
         d += x * log(a.x) * b.d;
     }
-    return (dual){x, d};
+    return (perpi_dual){x, d};
 }
 
 /* a - b floor(a/b): the sign of b, so that mod(t, T) repeats over negative times too. */
-static dual modulo(dual a, dual b)
+static perpi_dual modulo(perpi_dual a, perpi_dual b)
 {
     double r = fmod(a.x, b.x);
     if (r != 0.0 && (r < 0.0) != (b.x < 0.0)) {
         r += b.x;
     }
     const double turns = isinf(b.x) ? 0.0 : round((a.x - r) / b.x);
-    return (dual){r, a.d - chain(turns, b.d)};
+    return (perpi_dual){r, a.d - chain(turns, b.d)};
 }
 
-static dual hypotenuse(dual a, dual b)
+static perpi_dual hypotenuse(perpi_dual a, perpi_dual b)
 {
     if (isnan(a.x) || isnan(b.x)) {
-        return (dual){NAN, NAN}; /* C's hypot(inf, NaN) is inf */
+        return (perpi_dual){NAN, NAN}; /* C's hypot(inf, NaN) is inf */
     }
     const double x = hypot(a.x, b.x);
-    return (dual){x, chain(a.x / x, a.d) + chain(b.x / x, b.d)};
+    return (perpi_dual){x, chain(a.x / x, a.d) + chain(b.x / x, b.d)};
 }
 
 /* 0 and x is 0, whatever x is. */
@@ -761,37 +692,37 @@ static double negation(double a)
     return isnan(a) ? NAN : a == 0.0 ? 1.0 : 0.0;
 }
 
-static dual apply_unary(opcode op, dual a)
+perpi_dual perpi_expr_unary(perpi_opcode op, perpi_dual a)
 {
     const double x = a.x, d = a.d;
     switch (op) {
-    case OP_NEG: return (dual){-x, -d};
-    case OP_NOT: return (dual){negation(x), 0.0};
-    case OP_SIN: return (dual){sin(x), chain(cos(x), d)};
-    case OP_COS: return (dual){cos(x), chain(-sin(x), d)};
-    case OP_TAN: return (dual){tan(x), chain(1.0 + tan(x) * tan(x), d)};
-    case OP_ASIN: return (dual){asin(x), chain(1.0 / sqrt((1.0 - x) * (1.0 + x)), d)};
-    case OP_ACOS: return (dual){acos(x), chain(-1.0 / sqrt((1.0 - x) * (1.0 + x)), d)};
-    case OP_ATAN: return (dual){atan(x), chain(1.0 / (1.0 + x * x), d)};
-    case OP_SINH: return (dual){sinh(x), chain(cosh(x), d)};
-    case OP_COSH: return (dual){cosh(x), chain(sinh(x), d)};
-    case OP_TANH: return (dual){tanh(x), chain(1.0 - tanh(x) * tanh(x), d)};
-    case OP_EXP: return (dual){exp(x), chain(exp(x), d)};
-    case OP_LOG: return (dual){log(x), chain(1.0 / x, d)};
-    case OP_LOG10: return (dual){log10(x), chain(1.0 / (x * ln_10), d)};
-    case OP_SQRT: return (dual){sqrt(x), chain(0.5 / sqrt(x), d)};
-    case OP_ABS: return (dual){fabs(x), chain(sign_of(x), d)};
-    case OP_FLOOR: return (dual){floor(x), 0.0};
-    case OP_CEIL: return (dual){ceil(x), 0.0};
-    case OP_SIGN: return (dual){sign_of(x), 0.0};
-    default: return (dual){NAN, NAN};
+    case OP_NEG: return (perpi_dual){-x, -d};
+    case OP_NOT: return (perpi_dual){negation(x), 0.0};
+    case OP_SIN: return (perpi_dual){sin(x), chain(cos(x), d)};
+    case OP_COS: return (perpi_dual){cos(x), chain(-sin(x), d)};
+    case OP_TAN: return (perpi_dual){tan(x), chain(1.0 + tan(x) * tan(x), d)};
+    case OP_ASIN: return (perpi_dual){asin(x), chain(1.0 / sqrt((1.0 - x) * (1.0 + x)), d)};
+    case OP_ACOS: return (perpi_dual){acos(x), chain(-1.0 / sqrt((1.0 - x) * (1.0 + x)), d)};
+    case OP_ATAN: return (perpi_dual){atan(x), chain(1.0 / (1.0 + x * x), d)};
+    case OP_SINH: return (perpi_dual){sinh(x), chain(cosh(x), d)};
+    case OP_COSH: return (perpi_dual){cosh(x), chain(sinh(x), d)};
+    case OP_TANH: return (perpi_dual){tanh(x), chain(1.0 - tanh(x) * tanh(x), d)};
+    case OP_EXP: return (perpi_dual){exp(x), chain(exp(x), d)};
+    case OP_LOG: return (perpi_dual){log(x), chain(1.0 / x, d)};
+    case OP_LOG10: return (perpi_dual){log10(x), chain(1.0 / (x * ln_10), d)};
+    case OP_SQRT: return (perpi_dual){sqrt(x), chain(0.5 / sqrt(x), d)};
+    case OP_ABS: return (perpi_dual){fabs(x), chain(sign_of(x), d)};
+    case OP_FLOOR: return (perpi_dual){floor(x), 0.0};
+    case OP_CEIL: return (perpi_dual){ceil(x), 0.0};
+    case OP_SIGN: return (perpi_dual){sign_of(x), 0.0};
+    default: return (perpi_dual){NAN, NAN};
     }
 }
 
-static dual compare(opcode op, double a, double b)
+static perpi_dual compare(perpi_opcode op, double a, double b)
 {
     if (isnan(a) || isnan(b)) {
-        return (dual){NAN, 0.0};
+        return (perpi_dual){NAN, 0.0};
     }
     bool holds = false;
     switch (op) {
@@ -802,60 +733,58 @@ static dual compare(opcode op, double a, double b)
     case OP_EQUAL: holds = a == b; break;
     default: holds = a != b; break;
     }
-    return (dual){holds ? 1.0 : 0.0, 0.0};
+    return (perpi_dual){holds ? 1.0 : 0.0, 0.0};
 }
 
-static dual apply_binary(opcode op, dual a, dual b)
+static perpi_dual apply_binary(perpi_opcode op, perpi_dual a, perpi_dual b)
 {
     switch (op) {
-    case OP_ADD: return (dual){a.x + b.x, a.d + b.d};
-    case OP_SUB: return (dual){a.x - b.x, a.d - b.d};
-    case OP_MUL: return (dual){a.x * b.x, chain(b.x, a.d) + chain(a.x, b.d)};
+    case OP_ADD: return (perpi_dual){a.x + b.x, a.d + b.d};
+    case OP_SUB: return (perpi_dual){a.x - b.x, a.d - b.d};
+    case OP_MUL: return (perpi_dual){a.x * b.x, chain(b.x, a.d) + chain(a.x, b.d)};
     case OP_DIV: {
         const double x = a.x / b.x;
-        return (dual){x, chain(1.0 / b.x, a.d) - chain(x / b.x, b.d)};
+        return (perpi_dual){x, chain(1.0 / b.x, a.d) - chain(x / b.x, b.d)};
     }
     case OP_POW: return power(a, b);
     case OP_MIN: return isnan(a.x) || a.x <= b.x ? a : b;
     case OP_MAX: return isnan(a.x) || a.x >= b.x ? a : b;
     case OP_ATAN2: {
         const double r2 = a.x * a.x + b.x * b.x;
-        return (dual){atan2(a.x, b.x), chain(b.x / r2, a.d) - chain(a.x / r2, b.d)};
+        return (perpi_dual){atan2(a.x, b.x), chain(b.x / r2, a.d) - chain(a.x / r2, b.d)};
     }
     case OP_MOD: return modulo(a, b);
     case OP_HYPOT: return hypotenuse(a, b);
-    case OP_AND: return (dual){conjunction(a.x, b.x), 0.0};
-    case OP_OR: return (dual){negation(conjunction(negation(a.x), negation(b.x))), 0.0};
+    case OP_AND: return (perpi_dual){conjunction(a.x, b.x), 0.0};
+    case OP_OR: return (perpi_dual){negation(conjunction(negation(a.x), negation(b.x))), 0.0};
     default: return compare(op, a.x, b.x);
     }
 }
 
-static dual choose(dual condition, dual a, dual b)
+static perpi_dual choose(perpi_dual condition, perpi_dual a, perpi_dual b)
 {
     if (isnan(condition.x)) {
-        return (dual){NAN, NAN};
+        return (perpi_dual){NAN, NAN};
     }
     return condition.x != 0.0 ? a : b;
 }
 
-/* Runs the first `count` instructions; returns the number of operands that they leave. by: the slot that derivatives
- * are taken by; -1: t. */
-static int run_program(const perpi_expr* expr, int32_t count, double t, const double* slot,
-                       int32_t by, dual stack[STACK_SIZE])
+int perpi_expr_run(const perpi_expr* expr, int32_t first, int32_t end, double t, const double* slot,
+                   int32_t by, perpi_dual stack[PERPI_EXPR_STACK])
 {
     int n = 0;
-    for (int32_t i = 0; i < count; ++i) {
-        const opcode op = expr->program[i].op;
+    for (int32_t i = first; i < end; ++i) {
+        const perpi_opcode op = expr->program[i].op;
         if (op == OP_CONSTANT) {
-            stack[n++] = (dual){expr->program[i].constant, 0.0};
+            stack[n++] = (perpi_dual){expr->program[i].constant, 0.0};
         } else if (op == OP_TIME) {
-            stack[n++] = (dual){t, by < 0 ? 1.0 : 0.0};
+            stack[n++] = (perpi_dual){t, by < 0 ? 1.0 : 0.0};
         } else if (op == OP_SLOT) {
             const int32_t which = (int32_t)expr->program[i].constant;
-            stack[n++] = (dual){slot[which], which == by ? 1.0 : 0.0};
+            stack[n++] = (perpi_dual){slot[which], which == by ? 1.0 : 0.0};
         } else if (op == OP_CURVE) {
             const perpi_curve* curve = expr->curve[(size_t)expr->program[i].constant];
-            dual* a = &stack[n - 1];
+            perpi_dual* a = &stack[n - 1];
             double slope;
             a->x = perpi_curve_at(curve, a->x, &slope);
             a->d = chain(slope, a->d);
@@ -863,7 +792,7 @@ static int run_program(const perpi_expr* expr, int32_t count, double t, const do
             n -= 2;
             stack[n - 1] = choose(stack[n - 1], stack[n], stack[n + 1]);
         } else if (op == OP_NEG || op == OP_NOT || (op >= OP_SIN && op <= OP_SIGN)) {
-            stack[n - 1] = apply_unary(op, stack[n - 1]);
+            stack[n - 1] = perpi_expr_unary(op, stack[n - 1]);
         } else {
             n -= 1;
             stack[n - 1] = apply_binary(op, stack[n - 1], stack[n]);
@@ -874,8 +803,8 @@ static int run_program(const perpi_expr* expr, int32_t count, double t, const do
 
 double perpi_expr_eval(const perpi_expr* expr, double t, double* derivative)
 {
-    dual stack[STACK_SIZE];
-    (void)run_program(expr, expr->count, t, NULL, -1, stack);
+    perpi_dual stack[PERPI_EXPR_STACK];
+    (void)perpi_expr_run(expr, 0, expr->count, t, NULL, -1, stack);
     if (derivative != NULL) {
         *derivative = stack[0].d;
     }
@@ -884,27 +813,27 @@ double perpi_expr_eval(const perpi_expr* expr, double t, double* derivative)
 
 double perpi_expr_eval_names(const perpi_expr* expr, double t, const double* slot)
 {
-    dual stack[STACK_SIZE];
-    (void)run_program(expr, expr->count, t, slot, -1, stack);
+    perpi_dual stack[PERPI_EXPR_STACK];
+    (void)perpi_expr_run(expr, 0, expr->count, t, slot, -1, stack);
     return stack[0].x;
 }
 
 double perpi_expr_slot_derivative(const perpi_expr* expr, double t, const double* slot, int32_t by)
 {
-    dual stack[STACK_SIZE];
-    (void)run_program(expr, expr->count, t, slot, by, stack);
+    perpi_dual stack[PERPI_EXPR_STACK];
+    (void)perpi_expr_run(expr, 0, expr->count, t, slot, by, stack);
     return stack[0].d;
 }
 
 bool perpi_expr_margin_derivative(const perpi_expr* expr, double t, const double* slot, int32_t by,
                                   double* margin, double* derivative)
 {
-    const opcode last = expr->program[expr->count - 1].op;
+    const perpi_opcode last = expr->program[expr->count - 1].op;
     if (last < OP_LESS || last > OP_GREATER_EQUAL) {
         return false;
     }
-    dual stack[STACK_SIZE];
-    const int n = run_program(expr, expr->count - 1, t, slot, by, stack);
+    perpi_dual stack[PERPI_EXPR_STACK];
+    const int n = perpi_expr_run(expr, 0, expr->count - 1, t, slot, by, stack);
     PERP_ASSERT(n == 2);
     const bool less = last == OP_LESS || last == OP_LESS_EQUAL;
     const double difference = stack[1].x - stack[0].x, slope = stack[1].d - stack[0].d;

@@ -12,6 +12,7 @@
 #include "collide/collide.h"
 #include "collide/narrow/patch.h"
 #include "collide/polytope/polyhedron.h"
+#include "collide/reach.h"
 
 /* Times the scene's length: a shallower overlap is rounding. */
 #define SIDE_DEPTH 1e-9
@@ -43,18 +44,19 @@ typedef struct pair_record {
     double reach, patch, turn, turn_most;
     int32_t owner, spins;
     vec3 spin[PERPI_SPINS];
-    bool relative;      /* reach is less than the margins */
+    bool relative;      /* reach may be less than the margins */
+    bool turn_bound;    /* turn_most is less than that of the margins */
     bool sided, always; /* the side of the pair is known; side_always */
     vec3 side;
     size_t first, count; /* candidates */
     double deepest;
     int32_t overflow;
     perpi_still_pair* still; /* its memory, or NULL */
+    perpi_separation separation;
 } pair_record;
 
 enum {
     PAIR_GRAIN = 100, /* pairs for a thread to gain */
-    MANY_FACES = 100, /* of a polyhedron: its search has memory */
 };
 
 /* Room for what contacts change of the expected motion: of it, and of the margins. */
@@ -80,6 +82,7 @@ struct perpi_collider {
     int32_t spins;
     const double* turn_most;          /* per body, or NULL */
     const perpi_body_motion* motion;  /* likewise */
+    bool again;                       /* the last call was for the same step */
     const perpi_candidate_side* side; /* of pairs, or NULL */
     size_t side_count;
     bool side_always;
@@ -99,6 +102,7 @@ struct perpi_collider {
     bool* moved;           /* bodies whose pose has changed since */
     double last_length;
     perpi_candidate_list* lane; /* of other threads */
+    perpi_reach* reach;         /* pairs that joints keep apart, or NULL */
 };
 
 /* For the types of shapes that the model has. */
@@ -110,7 +114,7 @@ static void find_routines(perpi_collider* c)
     }
     for (size_t i = 0; i < c->model->shape_count; ++i) {
         const perpi_polyhedron* p = c->model->shape[i].polyhedron;
-        c->leaves = c->leaves || (p != NULL && p->face_count > MANY_FACES);
+        c->leaves = c->leaves || (p != NULL && p->face_count > PERPI_MANY_FACES);
         c->many_vertices =
             c->many_vertices || (p != NULL && p->vertex_count >= PERPI_MANY_VERTICES);
     }
@@ -214,6 +218,7 @@ void perpi_collider_destroy(perpi_collider* collider)
         perpi_free(context, collider->lane[i].leaves);
     }
     perpi_free(context, collider->lane);
+    perpi_reach_free(context, collider->reach);
     perpi_free(context, collider);
 }
 
@@ -236,9 +241,11 @@ void perpi_collider_set_turn_most(perpi_collider* collider, const double* most)
     collider->turn_most = most;
 }
 
-void perpi_collider_set_motion(perpi_collider* collider, const perpi_body_motion* motion)
+void perpi_collider_set_motion(perpi_collider* collider, const perpi_body_motion* motion,
+                               bool again)
 {
     collider->motion = motion;
+    collider->again = motion != NULL && again;
 }
 
 void perpi_collider_set_sides(perpi_collider* collider, const perpi_candidate_side* side,
@@ -367,6 +374,23 @@ static bool may_collide(perpi_collider* c, int32_t a, int32_t b)
 bool perpi_collider_allows(perpi_collider* collider, int32_t a, int32_t b)
 {
     return may_collide(collider, a, b);
+}
+
+static bool collider_allows(void* user, int32_t a, int32_t b)
+{
+    return may_collide(user, a, b);
+}
+
+perp_status perpi_collider_find_reach(perpi_collider* c, const perpi_collider* like)
+{
+    perpi_reach_free(c->context, c->reach);
+    return like != NULL ? perpi_reach_copy(c->context, c->model, like->reach, &c->reach)
+                        : perpi_reach_find(c->context, c->model, collider_allows, c, &c->reach);
+}
+
+int32_t perpi_collider_out_of_reach(const perpi_collider* collider)
+{
+    return perpi_reach_count(collider->reach);
 }
 
 static void sort_features(perpi_candidate* item, size_t count)
@@ -541,11 +565,23 @@ static double relative_travel(const perpi_body_motion* a, const perpi_body_motio
     return turn < 0.5 ? (of_b < of_a ? of_b : of_a) / (1.0 - turn) : INFINITY;
 }
 
+static bool is_fine(const perpi_collider* c, int32_t shape)
+{
+    const perpi_polyhedron* p = c->model->shape[shape].polyhedron;
+    return p != NULL && p->face_count > PERPI_MANY_FACES;
+}
+
 static bool has_many_faces(const perpi_collider* c, const perpi_broad_pair* pair)
 {
-    const perpi_polyhedron* a = c->model->shape[pair->shape_a].polyhedron;
-    const perpi_polyhedron* b = c->model->shape[pair->shape_b].polyhedron;
-    return a != NULL && b != NULL && a->face_count > MANY_FACES && b->face_count > MANY_FACES;
+    return is_fine(c, pair->shape_a) && is_fine(c, pair->shape_b);
+}
+
+/* A polyhedron with many faces over a plane. */
+static bool is_over_plane(const perpi_collider* c, const perpi_broad_pair* pair)
+{
+    const int32_t a = pair->shape_a, b = pair->shape_b;
+    return (c->model->shape[a].type == PERP_SHAPE_PLANE && is_fine(c, b)) ||
+           (c->model->shape[b].type == PERP_SHAPE_PLANE && is_fine(c, a));
 }
 
 static double pair_travel(const perpi_broad_pair* pair, const perpi_pose* pose,
@@ -567,11 +603,31 @@ static double reach_of(const perpi_collider* c, const perpi_broad_pair* pair,
     return reach < sum ? reach : sum;
 }
 
+static double relative_turn(const perpi_broad_pair* pair, const perpi_body_motion* motion)
+{
+    return v3_norm(v3_sub(motion[pair->body_b].turn, motion[pair->body_a].turn));
+}
+
+/* Bound of the rotation over a plane, of a body whose motion is expected; most: by the margins. */
+static double bound_turn(const perpi_collider* c, const perpi_broad_pair* pair, double most)
+{
+    const double turn = MORE_TRAVEL * relative_turn(pair, c->motion) + PART_OF_MARGIN * most;
+    return turn < most ? turn : most;
+}
+
+/* Whether the pair moves no further than it was searched. */
+static bool moves_within(const pair_record* r, const perpi_pose* pose,
+                         const perpi_body_motion* motion)
+{
+    return (!r->relative || pair_travel(&r->pair, pose, motion) <= r->reach) &&
+           (!r->turn_bound || relative_turn(&r->pair, motion) <= r->turn_most);
+}
+
 bool perpi_collider_moved_further(const perpi_collider* c, const perpi_body_motion* motion)
 {
     for (size_t i = 0; i < c->last_count; ++i) {
         const pair_record* r = &c->last[i];
-        if (r->relative && !(pair_travel(&r->pair, c->last_pose, motion) <= r->reach)) {
+        if (!moves_within(r, c->last_pose, motion)) {
             return true;
         }
     }
@@ -593,6 +649,10 @@ static void describe_pair(const perpi_collider* c, const perpi_broad_pair* pair,
                        .still = r->still};
     r->owner = c->model->body[pair->body_a].layer.patch == r->patch ? pair->body_a : pair->body_b;
     r->relative = r->reach < margin[pair->body_a] + margin[pair->body_b];
+    if (c->motion != NULL && isfinite(r->turn_most) && is_over_plane(c, pair)) {
+        r->turn_most = bound_turn(c, pair, r->turn_most);
+        r->turn_bound = true;
+    }
     list->spins = 0;
     if (c->turn != NULL) {
         const perpi_turn *a = &c->turn[pair->body_a], *b = &c->turn[pair->body_b];
@@ -610,7 +670,7 @@ static void describe_pair(const perpi_collider* c, const perpi_broad_pair* pair,
 }
 
 /* Adds the candidates of a pair to the list. */
-static perp_status narrow_phase(const perpi_collider* c, const pair_record* r, const routine* known,
+static perp_status narrow_phase(const perpi_collider* c, pair_record* r, const routine* known,
                                 perpi_candidate_list* list)
 {
     const perpi_pair_fn find = known->find;
@@ -627,6 +687,7 @@ static perp_status narrow_phase(const perpi_collider* c, const pair_record* r, c
     list->shape_b = pair->shape_b;
     list->flipped = flipped;
     list->still = list->rule != NULL ? r->still : NULL;
+    list->separation = &r->separation;
     list->turn = r->turn;
     list->turn_most = r->turn_most;
     const size_t first = list->count;
@@ -718,6 +779,43 @@ static bool same_description(const pair_record* a, const pair_record* b)
     return same;
 }
 
+typedef struct narrow_job {
+    perpi_collider* c;
+    const perpi_pose* pose; /* of each body */
+    const double* margin;
+} narrow_job;
+
+/* The newest expected rotation is one of those of the last call, up to the error that it allowed for. */
+static bool spins_as_before(const pair_record* last, const pair_record* now)
+{
+    bool same = now->spins == 0 && last->spins == 0;
+    for (int32_t i = 0; i < last->spins && now->spins > 0 && !same; ++i) {
+        const vec3 off = v3_sub(now->spin[now->spins - 1], last->spin[i]);
+        same = v3_dot(off, off) <= last->turn * last->turn;
+    }
+    return same;
+}
+
+/* In a further round of a step: the pair moves no further than it was searched in the last one, so that another
+ * search could only find features that stay open. Then the description of the last call holds. */
+static bool searched_enough(const narrow_job* job, const pair_record* last, pair_record* r)
+{
+    const perpi_collider* c = job->c;
+    if (!c->again || !has_many_faces(c, &r->pair) || !isfinite(last->turn_most) ||
+        last->rule != r->rule || last->turn != r->turn || last->sided != r->sided ||
+        last->always != r->always || !same_vector(last->side, r->side) || last->patch != r->patch ||
+        !(pair_travel(&r->pair, job->pose, c->motion) <= last->reach) ||
+        !(relative_turn(&r->pair, c->motion) <= last->turn_most) || !spins_as_before(last, r)) {
+        return false;
+    }
+    const pair_record now = *r;
+    *r = *last;
+    r->relative = true;
+    r->first = now.first;
+    r->still = now.still;
+    return true;
+}
+
 /* The candidates of the last call, for a pair that has not changed. */
 static perp_status copy_candidates(const perpi_collider* c, const pair_record* last,
                                    perpi_candidate_list* list)
@@ -734,11 +832,12 @@ static perp_status copy_candidates(const perpi_collider* c, const pair_record* l
     return status;
 }
 
-typedef struct narrow_job {
-    perpi_collider* c;
-    const perpi_pose* pose; /* of each body */
-    const double* margin;
-} narrow_job;
+/* Joints keep the pair farther apart than it is searched. */
+static bool kept_apart(const narrow_job* job, const pair_record* r)
+{
+    return job->c->reach != NULL && !r->sided && !(r->patch > 0.0) &&
+           perpi_reach_apart(job->c->reach, job->pose, r->pair.body_a, r->pair.body_b, r->reach);
+}
 
 /* The pairs of one lane, in their order; records have their places in the list of the lane. */
 static perp_status narrow_lane(perpi_lane* lane, void* data)
@@ -761,10 +860,13 @@ static perp_status narrow_lane(perpi_lane* lane, void* data)
         list->deepest = 0.0;
         list->overflow = 0;
         const pair_record* last = last_record(c, pair, &at);
+        if (last != NULL) {
+            r->separation = last->separation;
+        }
         if (last != NULL && !c->moved[pair->body_a] && !c->moved[pair->body_b] &&
-            same_description(last, r)) {
+            (same_description(last, r) || searched_enough(job, last, r))) {
             status = copy_candidates(c, last, list);
-        } else if (known.find != NULL) {
+        } else if (known.find != NULL && !kept_apart(job, r)) {
             status = narrow_phase(c, r, &known, list);
         }
         r->count = list->count - r->first;

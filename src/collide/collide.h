@@ -14,6 +14,7 @@ struct perpi_feature_pair;      /* the same */
 struct perpi_polyhedron_answer; /* polyhedron.h */
 struct perpi_still_pair;        /* the same */
 struct perpi_leaf_memory;       /* the same */
+struct perpi_separation;        /* the same */
 
 /* Which candidates a contact model needs; NULL: every feature pair within the margin, without
  * groups. Pairs of shapes without corners or rims, and of these with planes, have no groups under
@@ -77,6 +78,9 @@ enum { PERPI_SPINS = 6 };
 /* Vertices of a polyhedron from which on those that cannot touch first are left out. */
 enum { PERPI_MANY_VERTICES = 25 };
 
+/* Faces of a polyhedron from which on its pairs are searched within the expected motion alone. */
+enum { PERPI_MANY_FACES = 100 };
+
 /* The output of a pair routine. */
 typedef struct perpi_candidate_list {
     perp_context* context;
@@ -103,8 +107,9 @@ typedef struct perpi_candidate_list {
     int32_t overflow; /* pairs so far with too many features for PEG, which have plain rows
                        * instead */
     bool flipped;     /* the routine takes the shapes in the other order: swap when adding */
-    struct perpi_still_pair* still;   /* memory of the pair, or NULL: see polyhedron_still.c */
-    struct perpi_leaf_memory* leaves; /* for polyhedra with many faces, or NULL */
+    struct perpi_still_pair* still;      /* memory of the pair, or NULL: see polyhedron_still.c */
+    struct perpi_leaf_memory* leaves;    /* for polyhedra with many faces, or NULL */
+    struct perpi_separation* separation; /* memory of the pair, or NULL: see polyhedron_apart.c */
 } perpi_candidate_list;
 
 /* point_a, point_b, normal in the routine's order of the shapes. */
@@ -177,10 +182,12 @@ typedef struct perpi_body_motion {
     vec3 shift, turn;
     double reach;
 } perpi_body_motion;
-/* One per body, read during perpi_collide: pairs of polyhedra with many faces are then searched within what
- * they move against each other, if that is less than their margins. The caller promises to repeat the search
- * without it if perpi_collider_moved_further says so. NULL (the default): margins alone. */
-void perpi_collider_set_motion(perpi_collider* collider, const perpi_body_motion* motion);
+/* One per body, read during perpi_collide: polyhedra with many faces are then searched within what
+ * they move against each other, and over planes for what they turn, if that is less than their margins. The caller promises
+ * to repeat the search if perpi_collider_moved_further says so. again: the last call was for the same step, and pairs
+ * of it that move no further than it searched them keep their candidates. NULL (the default): margins alone. */
+void perpi_collider_set_motion(perpi_collider* collider, const perpi_body_motion* motion,
+                               bool again);
 /* Whether two bodies of such a pair of the last call move further against each other than was expected. */
 bool perpi_collider_moved_further(const perpi_collider* collider, const perpi_body_motion* motion);
 
@@ -190,6 +197,13 @@ bool perpi_collider_moved_further(const perpi_collider* collider, const perpi_bo
 PERP_NODISCARD perp_status perpi_collide(perpi_collider* collider, const perpi_pose* pose,
                                          const double* margin, const perpi_candidate** candidate,
                                          size_t* count);
+
+/* Finds the pairs of links that cannot meet within the limits of their joints (reach.h), or copies those of another
+ * collider for the same model. Candidates are the same without them. */
+PERP_NODISCARD perp_status perpi_collider_find_reach(perpi_collider* collider,
+                                                     const perpi_collider* like);
+/* Their number. */
+int32_t perpi_collider_out_of_reach(const perpi_collider* collider);
 
 /* Whether the two bodies (a < b) can collide at all. */
 bool perpi_collider_allows(perpi_collider* collider, int32_t a, int32_t b);

@@ -24,7 +24,8 @@ static perp_status surface_velocity(const perp_model* model, int32_t shape, doub
 
 /* Tangential velocity of B's surface relative to A's by conveyor belts and driven wheels. */
 static perp_status surface_drift(const perp_model* model, double t, const perpi_pose* pose,
-                                 const perpi_candidate* candidate, vec3 tangent, double out[3])
+                                 const perpi_candidate* candidate, vec3 normal, vec3 tangent,
+                                 double out[3])
 {
     out[0] = out[1] = out[2] = 0.0;
     const int32_t shape[2] = {candidate->shape_a, candidate->shape_b};
@@ -43,7 +44,7 @@ static perp_status surface_drift(const perp_model* model, double t, const perpi_
         relative = v3_madd(relative, side == 0 ? -1.0 : 1.0, velocity);
     }
     out[1] = v3_dot(tangent, relative);
-    out[2] = v3_dot(v3_cross(candidate->normal, tangent), relative);
+    out[2] = v3_dot(v3_cross(normal, tangent), relative);
     return PERP_OK;
 }
 
@@ -105,6 +106,21 @@ static void reduce_groups(perpi_contact_list* list, size_t first_item, int32_t f
     }
 }
 
+/* Faces that are parallel but for `angle` touch at up to eight corners, whose normals are those of one face, of the
+ * other, or of two edges. As rows they contradict each other by the angle times the velocity of sliding, and which
+ * three of them push would depend on that. With one normal for all, gaps are linear in the place of a corner up to
+ * the square of the angle: however many there are, none contradicts the others. */
+static vec3 align_normal(const perpi_contact_list* list, size_t first_item, vec3 n, double angle)
+{
+    for (size_t i = first_item; i < list->count; ++i) {
+        const vec3 other = v3_from(list->item[i].normal);
+        if (v3_norm(v3_sub(n, other)) <= angle) {
+            return other;
+        }
+    }
+    return n;
+}
+
 perp_status perpi_contact_build(const perp_model* model, const perpi_contact_rules* rules, double t,
                                 const perpi_pose* pose, const perpi_candidate* candidate,
                                 size_t count, perpi_contact_list* list)
@@ -122,8 +138,10 @@ perp_status perpi_contact_build(const perp_model* model, const perpi_contact_rul
             first = c;
             first_item = list->count;
         }
+        const vec3 normal =
+            rules->align > 0.0 ? align_normal(list, first_item, c->normal, rules->align) : c->normal;
         const vec3 tangent =
-            model->dimension == 2 ? v3(c->normal.y, -c->normal.x, 0) : v3_tangent(c->normal);
+            model->dimension == 2 ? v3(normal.y, -normal.x, 0) : v3_tangent(normal);
         perp_contact* contact = &list->item[list->count];
         memset(contact, 0, sizeof *contact); /* padding too: snapshots are compared as bytes */
         contact->body_a = c->body_a;
@@ -131,7 +149,7 @@ perp_status perpi_contact_build(const perp_model* model, const perpi_contact_rul
         contact->key = perpi_candidate_key(c);
         contact->gap = c->gap;
         v3_to(c->point_a, contact->point);
-        v3_to(c->normal, contact->normal);
+        v3_to(normal, contact->normal);
         v3_to(tangent, contact->tangent);
         if (c->group != 0) {
             const int32_t group = group_of(first, c, list, first_item);
@@ -139,7 +157,7 @@ perp_status perpi_contact_build(const perp_model* model, const perpi_contact_rul
             contact->group = c->secondary ? -group : group;
         }
         choose_cone(model, rules, c, contact);
-        status = surface_drift(model, t, pose, c, tangent, contact->drift);
+        status = surface_drift(model, t, pose, c, normal, tangent, contact->drift);
         list->count += 1;
     }
     if (status == PERP_OK && rules->single_primary) {

@@ -104,6 +104,9 @@ PERP_NODISCARD perp_status perpi_frozen_derivative(const perp_model* model, cons
                                                    const perpi_frozen_contact* frozen,
                                                    perpi_contact_derivative* d);
 
+/* border.c: whether the contact of a round body with a polytope is at the border of two features, relative. */
+bool perpi_contact_at_border(const perp_model* model, const perpi_pose* pose,
+                             const perp_contact* contact, double threshold);
 /* Freeze and differentiate. None of these allocates. */
 PERP_NODISCARD perp_status perpi_contact_derivative_at(const perp_model* model,
                                                        const perpi_pose* pose,

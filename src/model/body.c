@@ -258,6 +258,9 @@ static perp_status check_numbers(const perp_model* model, const perp_body_def* d
         return perpi_fail(context, PERP_ERROR_INPUT, "friction: must be >= 0, got %g",
                           def->friction);
     }
+    if (def->massless && def->type != PERP_BODY_DYNAMIC) {
+        return perpi_fail(context, PERP_ERROR_INPUT, "massless: only a dynamic body can be");
+    }
     if (def->has_gravity && !finite3(def->gravity)) {
         return perpi_fail(context, PERP_ERROR_INPUT, "gravity: must be finite");
     }
@@ -573,7 +576,8 @@ static perp_status fill_body(perp_model* model, const perp_body_def* def, perpi_
     body->pose.x = v3_from(def->position);
 
     if (def->type == PERP_BODY_DYNAMIC) {
-        body->particle = is_particle(def);
+        body->massless = def->massless;
+        body->particle = !def->massless && is_particle(def);
         status = perpi_body_mass(model, def, body);
         if (status != PERP_OK) {
             return status;
@@ -637,6 +641,7 @@ perp_status perp_model_add_body(perp_model* model, const perp_body_def* def, int
     }
     perpi_body* body = &model->body[model->body_count];
     memset(body, 0, sizeof *body);
+    body->frame_joint[0] = body->frame_joint[1] = -1;
     const size_t shapes = model->shape_count;
     status = fill_body(model, def, body);
     model->shape_count = shapes + (size_t)body->shape_count;
@@ -666,6 +671,7 @@ perp_status perp_model_add_body(perp_model* model, const perp_body_def* def, int
         perpi_joint_resize(model);
     }
     model->support_points += body->support.points;
+    model->massless_count += body->massless ? 1 : 0;
     if (index != NULL) {
         *index = (int32_t)model->body_count - 1;
     }

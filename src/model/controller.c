@@ -176,6 +176,10 @@ perp_status perp_model_add_controller(perp_model* model, const perp_controller_d
         perpi_controller_free(context, &c);
         return status;
     }
+    const bool limited = c.joint >= 0 && isfinite(model->joint[c.joint].velocity_limit);
+    c.row = model->controller_rows;
+    c.rows = limited ? 2 : 1;
+    model->controller_rows += c.rows;
     model->controller[model->controller_count++] = c;
     return PERP_OK;
 }

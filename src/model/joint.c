@@ -27,6 +27,7 @@ perp_joint_def perp_joint_def_default(void)
                             .ratio = 1.0,
                             .offset = NAN,
                             .limits = {-INFINITY, INFINITY},
+                            .velocity_limit = INFINITY,
                             .motor = {.max_effort = INFINITY}};
 }
 
@@ -130,7 +131,7 @@ static perp_status check_particles(const perp_model* model, const perp_joint_def
                               name, perpi_joint_ops_of(point)->name);
         }
         if (def->has_limits || def->friction > 0.0 || def->damping > 0.0 || def->armature > 0.0 ||
-            def->motor.type != PERP_MOTOR_NONE) {
+            def->velocity_limit < INFINITY || def->motor.type != PERP_MOTOR_NONE) {
             return perpi_fail(model->context, PERP_ERROR_INPUT,
                               "type: '%s' is a particle: there is no angle for limits, friction, "
                               "damping or a motor",
@@ -147,6 +148,7 @@ static perp_status check_laws(perp_context* context, const perp_joint_def* def)
                         : def->friction != 0.0           ? "friction"
                         : def->damping != 0.0            ? "damping"
                         : def->armature != 0.0           ? "armature"
+                        : def->velocity_limit < INFINITY ? "velocity_limit"
                         : motor->type != PERP_MOTOR_NONE ? "motor"
                         : def->start != 0.0              ? "start"
                                                          : NULL;
@@ -185,6 +187,10 @@ static perp_status check_laws(perp_context* context, const perp_joint_def* def)
     if (!(def->armature >= 0.0) || !isfinite(def->armature)) {
         return perpi_fail(context, PERP_ERROR_INPUT, "armature: must be >= 0, got %g",
                           def->armature);
+    }
+    if (!(def->velocity_limit > 0.0)) {
+        return perpi_fail(context, PERP_ERROR_INPUT, "velocity_limit: must be > 0, got %g",
+                          def->velocity_limit);
     }
     if (motor->type < PERP_MOTOR_NONE || motor->type > PERP_MOTOR_EFFORT) {
         return perpi_fail(context, PERP_ERROR_INPUT, "motor/type: there is no motor type %d",
@@ -479,6 +485,7 @@ static perp_status fill_joint(perp_model* model, const perp_joint_def* def, perp
     joint->stiffness = def->type == PERP_JOINT_GEAR ? def->stiffness : 0.0;
     joint->motor = def->motor.type;
     joint->max_effort = def->motor.max_effort;
+    joint->velocity_limit = gear ? INFINITY : def->velocity_limit;
     joint->collide = def->collide;
     joint->rows = perpi_joint_ops_of(def->type)->rows[model->dimension - 2];
     joint->coordinates = perpi_joint_ops_of(def->type)->coordinates;
@@ -524,7 +531,9 @@ perp_status perp_model_add_joint(perp_model* model, const perp_joint_def* def, i
     if (index != NULL) {
         *index = (int32_t)model->joint_count - 1;
     }
-    return perpi_controllers_find_moved(model); /* the tree has grown */
+    status = perpi_chains_grow(model);
+    return status == PERP_OK ? perpi_controllers_find_moved(model)
+                             : status; /* the tree has grown */
 }
 
 /* ---- queries ------------------------------------------------------------------------------------ */
@@ -570,7 +579,8 @@ perp_joint_info perp_model_joint_info(const perp_model* model, int32_t index)
                             .ratio = joint->ratio,
                             .offset = joint->offset,
                             .armature = joint->armature,
-                            .stiffness = joint->stiffness};
+                            .stiffness = joint->stiffness,
+                            .velocity_limit = joint->velocity_limit};
     if (joint->type == PERP_JOINT_GEAR) {
         info.joints[0] = joint->geared[0];
         info.joints[1] = joint->geared[1];

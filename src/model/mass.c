@@ -163,6 +163,22 @@ perp_status perpi_body_mass(perp_model* model, const perp_body_def* def, perpi_b
     if (status != PERP_OK) {
         return status;
     }
+    if (def->massless) {
+        const char* extra = def->has_inertia       ? "inertia"
+                            : !isnan(def->density) ? "density"
+                            : !isnan(def->mass)    ? "mass"
+                            : def->shape_count > 0 ? "shapes"
+                            : def->support.given   ? "support"
+                                                   : NULL;
+        if (extra != NULL) {
+            return perpi_fail(context, PERP_ERROR_INPUT, "massless: such a body has no %s", extra);
+        }
+        if (model->dimension != 3) {
+            return perpi_fail(context, PERP_ERROR_INPUT,
+                              "massless: such a body needs three dimensions");
+        }
+        return PERP_OK; /* all are 0 */
+    }
     if (!isnan(def->density)) {
         if (!isnan(def->mass) || def->has_inertia) {
             return perpi_fail(context, PERP_ERROR_INPUT,

@@ -89,6 +89,7 @@ void perp_model_destroy(perp_model* model)
     perpi_free(context, model->controller);
     perpi_free(context, model->joint);
     perpi_free(context, model->joined);
+    perpi_free(context, model->chain);
     perpi_free(context, model->body);
     perpi_free(context, model->shape);
     perpi_free(context, model->surface);

@@ -47,7 +47,10 @@ typedef struct perpi_body {
     char* name;
     perp_body_type type;
     double mass;
-    mat3 inertia;  /* body frame; planar: m[2][2] */
+    bool massless;          /* a frame between two joints: mass and inertia 0 (chain.h) */
+    int32_t frame_joint[2]; /* massless: its joints; -1: none yet */
+    int32_t chains;         /* chains of frames that end at it */
+    mat3 inertia;           /* body frame; planar: m[2][2] */
     bool particle; /* dynamic with no rotation: its only shapes are particles at its centre */
     int32_t dofs;  /* planar 3, spatial 6, particles 2 and 3; 0 unless dynamic */
     double friction, restitution;
@@ -124,6 +127,8 @@ typedef struct perpi_controller {
     int32_t* moved; /* the bodies that it holds: with gravity */
     int32_t moved_count;
     double moved_sign; /* of a joint: +1 if they are on the side of b */
+    int32_t row;       /* the first of its rows among those of controllers */
+    int32_t rows;      /* 1, or 2 where the joint has a velocity limit (force_rows.c) */
 } perpi_controller;
 
 /* A joint: a frame on each body, columns x, y, z = axis, that coincide at the start. Side 0 is a,
@@ -147,6 +152,7 @@ typedef struct perpi_joint {
     perp_motor_type motor;
     perpi_value target;
     double max_effort;
+    double velocity_limit; /* of its motor and its controllers; INFINITY: none */
     bool collide;
     int32_t rows;        /* equality rows */
     int32_t coordinates; /* 0..3 */
@@ -158,6 +164,14 @@ typedef struct perpi_joint {
 typedef struct perpi_joined {
     int32_t a, b;
 } perpi_joined;
+
+/* Joints in series whose bodies between them have no mass: body[0], joint[0], body[1], ..., body[joints]. The inner bodies
+ * are the frames; the ends may be -1, the world. */
+enum { PERPI_CHAIN_JOINTS = 6 };
+typedef struct perpi_chain {
+    int32_t joints;
+    int32_t joint[PERPI_CHAIN_JOINTS], body[PERPI_CHAIN_JOINTS + 1];
+} perpi_chain;
 
 struct perp_model {
     perp_context* context;
@@ -184,8 +198,12 @@ struct perp_model {
     int32_t support_points; /* of all bodies */
     perpi_controller* controller;
     size_t controller_count, controller_capacity;
+    int32_t controller_rows; /* of all controllers */
     perpi_joint* joint;
     size_t joint_count, joint_capacity;
+    perpi_chain* chain; /* of frames without mass */
+    size_t chain_count, chain_capacity;
+    int32_t massless_count;
     perpi_joined* joined; /* sorted, each pair once */
     size_t joined_count, joined_capacity;
     double length;   /* characteristic length: largest finite reach, 0 if nothing has a size */
@@ -208,6 +226,10 @@ int32_t perpi_component(const int32_t* up, int32_t i);
 PERP_NODISCARD perp_status perpi_controller_find_moved(const struct perp_model* model,
                                                        perpi_controller* controller);
 PERP_NODISCARD perp_status perpi_controllers_find_moved(struct perp_model* model);
+/* Notes that the last joint has been added: finds the chains that it completes. model/chain.c. */
+PERP_NODISCARD perp_status perpi_chains_grow(struct perp_model* model);
+/* Whether every frame without mass is part of a chain; "body 'NAME': ..." otherwise. */
+PERP_NODISCARD perp_status perpi_chains_check(const struct perp_model* model);
 /* Whether a joint that excludes collision connects the two. */
 bool perpi_model_joined(const perp_model* model, int32_t a, int32_t b);
 /* Revolute or prismatic: has limits, friction, motor, effort. */

@@ -17,30 +17,9 @@
  * Error: the number of nodes is doubled until Phi(T) changes by less than 1e-14 + 4e-16 nodes rad;
  * the remaining error grows with the number of periods.
  */
-#include "model/oscillation.h"
-
 #include <string.h>
 
-typedef struct wave {
-    int32_t axis; /* 0..2 along, 3..5 about x, y, z */
-    double A, b, c;
-} wave;
-
-struct perpi_oscillation {
-    int32_t dimension;
-    vec3 x0; /* mean pose */
-    quat q0; /* behind the turn */
-    double angle0;
-    vec3 v, w; /* means */
-    wave* wave;
-    int32_t wave_count;
-    int32_t turning; /* the axis of rotation, -1: none, 3: several */
-    /* several: */
-    double period;
-    int32_t nodes;
-    quat* node;   /* nodes + 1: Phi at k period / nodes */
-    vec3 a_cycle; /* log Phi(T) */
-};
+#include "model/oscillation_parts.h"
 
 enum { LEAST_NODES = 16, MOST_NODES = 1 << 18, MOST_CYCLES = 4096 };
 
@@ -50,7 +29,7 @@ static double rate(const perpi_oscillation* o, int32_t axis, double t)
 {
     double sum = axis < 3 ? v3_get(o->v, axis) : v3_get(o->w, axis - 3);
     for (int32_t i = 0; i < o->wave_count; ++i) {
-        const wave* a = &o->wave[i];
+        const perpi_wave* a = &o->wave[i];
         if (a->axis == axis) {
             sum -= a->A / a->b * cos(a->b * t + a->c);
         }
@@ -62,7 +41,7 @@ static double travel(const perpi_oscillation* o, int32_t axis, double t)
 {
     double sum = t * (axis < 3 ? v3_get(o->v, axis) : v3_get(o->w, axis - 3));
     for (int32_t i = 0; i < o->wave_count; ++i) {
-        const wave* a = &o->wave[i];
+        const perpi_wave* a = &o->wave[i];
         if (a->axis == axis) {
             sum -= a->A / (a->b * a->b) * sin(a->b * t + a->c);
         }
@@ -72,7 +51,14 @@ static double travel(const perpi_oscillation* o, int32_t axis, double t)
 
 static vec3 omega(const perpi_oscillation* o, double t)
 {
-    return v3(rate(o, 3, t), rate(o, 4, t), rate(o, 5, t));
+    double sum[3] = {o->w.x, o->w.y, o->w.z};
+    for (int32_t i = 0; i < o->wave_count; ++i) {
+        const perpi_wave* a = &o->wave[i];
+        if (a->axis >= 3) {
+            sum[a->axis - 3] -= a->A / a->b * cos(a->b * t + a->c);
+        }
+    }
+    return v3_from(sum);
 }
 
 /* ---- rotation about several axes -------------------------------------------------------------------*/
@@ -123,13 +109,15 @@ quat perpi_oscillation_turn(const perpi_oscillation* o, double t)
     return q4_unit(q4_mul(within, q4_exp(v3_scale(n, o->a_cycle))));
 }
 
-/* The angles about x, y, z of R = Rz Ry Rx. */
-static void angles(quat q, double out[3])
+/* The angle about x, y or z of R = Rz Ry Rx. */
+static double angle_about(quat q, int axis)
 {
     const double s = 2.0 * (q.w * q.y - q.z * q.x);
-    out[0] = atan2(2.0 * (q.w * q.x + q.y * q.z), 1.0 - 2.0 * (q.x * q.x + q.y * q.y));
-    out[1] = asin(s > 1.0 ? 1.0 : s < -1.0 ? -1.0 : s);
-    out[2] = atan2(2.0 * (q.w * q.z + q.x * q.y), 1.0 - 2.0 * (q.y * q.y + q.z * q.z));
+    switch (axis) {
+    case 0: return atan2(2.0 * (q.w * q.x + q.y * q.z), 1.0 - 2.0 * (q.x * q.x + q.y * q.y));
+    case 1: return asin(s > 1.0 ? 1.0 : s < -1.0 ? -1.0 : s);
+    default: return atan2(2.0 * (q.w * q.z + q.x * q.y), 1.0 - 2.0 * (q.y * q.y + q.z * q.z));
+    }
 }
 
 static quat from_angles(const double a[3])
@@ -139,9 +127,7 @@ static quat from_angles(const double a[3])
 
 static double angle_at(const perpi_oscillation* o, quat start, int axis, double t)
 {
-    double a[3];
-    angles(q4_mul(perpi_oscillation_turn(o, t), start), a);
-    return a[axis];
+    return angle_about(q4_mul(perpi_oscillation_turn(o, t), start), axis);
 }
 
 /* The largest sign * angle over the first period: the largest at a node, then golden section
@@ -152,10 +138,9 @@ static double extreme(const perpi_oscillation* o, quat start, int axis, double s
     int32_t at = 0;
     double best = -INFINITY;
     for (int32_t k = 0; k <= o->nodes; ++k) {
-        double a[3];
-        angles(q4_mul(o->node[k], start), a);
-        if (sign * a[axis] > best) {
-            best = sign * a[axis];
+        const double a = angle_about(q4_mul(o->node[k], start), axis);
+        if (sign * a > best) {
+            best = sign * a;
             at = k;
         }
     }
@@ -270,6 +255,7 @@ static perp_status make_periodic(perp_context* context, perpi_oscillation* o, in
                           least);
     }
     o->a_cycle = v3(0, 0, 0);
+    o->periodic = true;
     return PERP_OK;
 }
 
@@ -316,7 +302,7 @@ static perp_status take_waves(perp_context* context, const perp_motion_def* def,
             }
             if (s->amplitude != 0.0) {
                 o->wave[o->wave_count++] =
-                    (wave){axis, s->amplitude, 6.283185307179586477 * s->frequency, s->phase};
+                    (perpi_wave){axis, s->amplitude, 6.283185307179586477 * s->frequency, s->phase};
             }
         }
     }

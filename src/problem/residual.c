@@ -40,6 +40,8 @@
  *     N_i  = max(n_i, 1e-3 sqrt(M_ii) max_j n_j / sqrt(M_jj))
  *   dynamics  also (|M v - k - J' p|_i - 16 eps t_i) / N_i: the rounding of the terms is not an
  *             error of the answer (a light body under a heavy one, a spring of 1e15 N/m)
+ *   joints of which no row's g_r a_r reaches S_c (1e-6 U: at rest beside bodies that move or are pressed): u_r less
+ *             what rounding of the t_i makes of it, 16 eps sum_i |Y_ri| (|L^-1| t)_i
  *   k_error and b_error of the problem are subtracted from |M v - k - J' p|_i and from |u_n| before:
  *   poses at the end of a step are rounded, and so are the forces of stiff springs and gaps / h.
  *   Impulses are limited by the motion of their island. With the island of a row as in island.h,
@@ -599,6 +601,57 @@ static double dynamics_off(const perp_contact_problem* P, const scratch* s)
     return worst;
 }
 
+/* ---- joints that are at rest beside large terms -------------------------------------------------*/
+
+/* What rounding of the terms t of the dynamics leaves uncertain of J_r v: 16 eps |Y_r| . (L^-1 t). */
+static double row_rounding(const perp_contact_problem* P, const perp_constraint* c, int32_t r,
+                           const scratch* s)
+{
+    const double* J = P->J + c->jac;
+    double sum = 0.0;
+    for (int side = 0; side < 2; ++side) {
+        const int32_t block = c->block[side], d = block >= 0 ? P->dof[block] : 0;
+        const int32_t n = block >= 0 ? P->dof[block + 1] - d : 0;
+        const double* L = s->L + 6 * (size_t)d;
+        double x[6], e[6];
+        for (int32_t i = 0; i < n; ++i) {
+            x[i] = J[r * n + i];
+            e[i] = s->size[d + i];
+            for (int32_t k = 0; k < i; ++k) {
+                e[i] += fabs(L[i * n + k]) * e[k];
+            }
+            e[i] /= L[i * n + i];
+        }
+        if (n > 0) {
+            perpi_chol_forward(n, L, x);
+        }
+        for (int32_t i = 0; i < n; ++i) {
+            sum += fabs(x[i]) * e[i];
+        }
+        J += (size_t)c->rows * (size_t)n;
+    }
+    return ROUNDING * sum;
+}
+
+/* Of a joint whose own terms are below the floor of S_c: its velocities without the rounding that they have from the
+ * terms of the bodies. */
+static void excuse_rounding(const perp_contact_problem* P, scratch* s)
+{
+    for (int32_t ci = 0; ci < P->constraint_count; ++ci) {
+        const perp_constraint* c = &P->constraint[ci];
+        double own = 0.0;
+        for (int32_t r = 0; r < c->rows && c->kind != PERP_CONSTRAINT_CONTACT; ++r) {
+            own = larger(own, s->a[c->row + r] * unit_of(c, r, s));
+        }
+        for (int32_t r = 0; c->kind != PERP_CONSTRAINT_CONTACT && own < s->S[ci] && r < c->rows;
+             ++r) {
+            double* u = &s->u[c->row + r];
+            const double least = row_rounding(P, c, r, s);
+            *u = fabs(*u) <= least ? 0.0 : *u > 0.0 ? *u - least : *u + least;
+        }
+    }
+}
+
 /* ---- impulses beyond the motion of their island -------------------------------------------------*/
 
 /* The island of a block, as the number of its first block; halving keeps the paths short. */
@@ -801,6 +854,7 @@ perp_contact_residual perpi_contact_residual_rows(const perp_contact_problem* pr
                            MOTION_FLOOR, &s)) {
         return not_finite;
     }
+    excuse_rounding(problem, &s);
     perp_contact_residual r = {.worst_constraint = -1};
     visit_groups(problem, &s, &r.normal, &r.worst, &r.worst_constraint);
     r.dynamics = dynamics_off(problem, &s);

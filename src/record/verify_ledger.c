@@ -130,7 +130,7 @@ static bool within_bounds(const perp_model* model, const perp_ledger* l, double 
 /* Of a dynamic body: 1 / m, 1 / the least moment of inertia. */
 static double inverse_mass(const perp_model* model, int32_t body, bool turning)
 {
-    if (body < 0 || model->body[body].dofs == 0) {
+    if (body < 0 || model->body[body].dofs == 0 || model->body[body].massless) {
         return 0.0;
     }
     const perpi_body* b = &model->body[body];
@@ -172,13 +172,15 @@ static double force_impulse_energy(const perp_model* model, double h, const perp
                     inverse_mass_at(model, s->body[1], s->at[1]));
         }
     }
-    for (size_t i = 0; i < model->controller_count; ++i, ++p) {
+    for (size_t i = 0; i < model->controller_count; ++i) {
         const perpi_controller* c = &model->controller[i];
+        const double impulse = c->rows == 2 ? p[0] + p[1] : p[0];
+        p += c->rows;
         const perpi_joint* joint = c->joint >= 0 ? &model->joint[c->joint] : NULL;
         const bool turning = joint != NULL && joint->type != PERP_JOINT_PRISMATIC;
         for (int side = 0; side < 2; ++side) {
             const int32_t body = joint != NULL ? joint->body[side] : side == 0 ? -1 : c->body;
-            sum += *p * *p * inverse_mass(model, body, turning);
+            sum += impulse * impulse * inverse_mass(model, body, turning);
         }
     }
     return sum;

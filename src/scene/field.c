@@ -52,7 +52,7 @@ int32_t perpi_field_parts(const perp_model* m, perpi_field_kind kind, int32_t in
         [PERPI_FIELD_PAIR_FRICTION] = 1,    [PERPI_FIELD_PAIR_RESTITUTION] = 1,
         [PERPI_FIELD_WRENCH_PLACE] = 3,     [PERPI_FIELD_SPRING] = 9,
         [PERPI_FIELD_CONTROLLER] = 7,       [PERPI_FIELD_JOINT_PLACE] = 6,
-        [PERPI_FIELD_JOINT_FRAME] = 6,      [PERPI_FIELD_JOINT_NUMBER] = 12,
+        [PERPI_FIELD_JOINT_FRAME] = 6,      [PERPI_FIELD_JOINT_NUMBER] = 15,
         [PERPI_FIELD_GRAVITY] = 3,          [PERPI_FIELD_VALUE_FORCE] = 6,
         [PERPI_FIELD_VALUE_MOTOR] = 1,      [PERPI_FIELD_VALUE_TARGET] = 1,
         [PERPI_FIELD_VALUE_MOTION] = 18,    [PERPI_FIELD_VALUE_SURFACE] = 3,
@@ -115,9 +115,10 @@ static double joint_number(const perpi_joint* j, perpi_field_kind kind, int32_t 
     if (kind == PERPI_FIELD_JOINT_PLACE) {
         return v3_get(j->at[part / 3], part % 3);
     }
-    const double number[12] = {j->angle,   j->start,      j->rest[0],   j->rest[1],
-                               j->length,  j->limits[0],  j->limits[1], j->friction,
-                               j->damping, j->max_effort, j->ratio,     j->offset};
+    const double number[15] = {j->angle,          j->start,      j->rest[0],   j->rest[1],
+                               j->length,         j->limits[0],  j->limits[1], j->friction,
+                               j->damping,        j->max_effort, j->ratio,     j->offset,
+                               j->velocity_limit, j->armature,   j->stiffness};
     return number[part];
 }
 
@@ -332,7 +333,9 @@ static bool same_joint(const perpi_joint* a, const perpi_joint* b)
     return a->type == b->type && a->body[0] == b->body[0] && a->body[1] == b->body[1] &&
            a->has_limits == b->has_limits && a->motor == b->motor && a->rows == b->rows &&
            a->coordinates == b->coordinates && a->geared[0] == b->geared[0] &&
-           a->geared[1] == b->geared[1] && (a->friction > 0.0) == (b->friction > 0.0);
+           a->geared[1] == b->geared[1] && (a->friction > 0.0) == (b->friction > 0.0) &&
+           (a->armature > 0.0) == (b->armature > 0.0) &&
+           (a->stiffness > 0.0) == (b->stiffness > 0.0);
 }
 
 bool perpi_field_same_structure(const perp_model* a, const perp_model* b, const char** what)

@@ -30,6 +30,8 @@ struct perp_gradient {
     double* start; /* NULL: forward */
     double* body;  /* 12 a body, in the form of perp_gradient_start */
     perp_gradient_flags flags;
+    double smooth;        /* 0: not smoothed */
+    perp_gradient* exact; /* of the run itself, if it is smoothed; else NULL */
 };
 
 perp_gradient_def perp_gradient_def_default(void)
@@ -172,6 +174,7 @@ void perp_gradient_destroy(perp_gradient* g)
     if (g == NULL) {
         return;
     }
+    perp_gradient_destroy(g->exact);
     perpi_free(g->context, g->of);
     perpi_free(g->context, g->start);
     perpi_free(g->context, g->body);
@@ -204,18 +207,60 @@ static void spread_start(const perp_model* model, perp_gradient* g)
     }
 }
 
+/* Whether quantities of the measures depend on the model itself (sim/gradient_sample.c): each parameter needs models of its own. */
+static bool measures_read_models(const perp_sim* sim)
+{
+    int32_t count;
+    bool any = false;
+    const perp_quantity* quantity = perpi_measures_quantities(sim, &count);
+    for (int32_t i = 0; i < count; ++i) {
+        any = any || perpi_gradient_reads_model(&quantity[i]);
+    }
+    return any;
+}
+
+/* Whether steps need models of a parameter that it shares with others. */
+static bool lacks_models(const perpi_gradient_parameters* of)
+{
+    bool any = false;
+    for (int32_t i = 0; i < perpi_sensitivity_count(of->sensitivity); ++i) {
+        any = any || (perpi_sensitivity_of(of->sensitivity, i)->shared && of->parameter[i].steps &&
+                      !of->parameter[i].chained);
+    }
+    return any;
+}
+
+/* The parameters again, each with models of its own. */
+static perp_status separate_models(perp_context* context, perp_scene* scene,
+                                   const perp_gradient_def* def, perpi_light_use use,
+                                   perpi_gradient_parameters* of)
+{
+    perpi_gradient_parameters_free(context, of);
+    *of = (perpi_gradient_parameters){0};
+    const perp_status status = perpi_sensitivity_create(
+        context, scene,
+        &(perpi_sensitivity_def){.name = def->parameter, .count = def->parameter_count},
+        &of->sensitivity);
+    return status == PERP_OK
+               ? perpi_gradient_parameters_fill(context, perp_scene_model(scene), use, of)
+               : status;
+}
+
 /* What a run needs of the parameters. */
 typedef struct prepared {
     varied* varied;
     perpi_gradient_parameters of;
 } prepared;
 
-static perp_status prepare_parameters(perp_context* context, const perp_scene* scene, perp_sim* sim,
+static perp_status prepare_parameters(perp_context* context, perp_scene* scene, perp_sim* sim,
                                       const perp_gradient_def* def, int32_t measure, prepared* x)
 {
     const size_t count = (size_t)def->parameter_count;
-    /* of the adjoint of impacts they have no multipliers */
-    const perpi_light_use use = perpi_sim_adaptive(sim)              ? PERPI_LIGHT_NONE
+    /* of the adjoint of impacts they have no multipliers, nor of feed-forward and corrections; and the barrier
+     * parameter depends on masses and gravity */
+    const bool none =
+        perpi_sim_adaptive(sim) || !perpi_sim_plain_numbers(sim) || def->smooth > 0.0;
+    const perpi_light_use use = none                                 ? PERPI_LIGHT_NONE
                                 : def->mode == PERP_GRADIENT_FORWARD ? PERPI_LIGHT_FORWARD
                                 : perpi_sim_bounces(sim)             ? PERPI_LIGHT_NONE
                                                                      : PERPI_LIGHT_BACKWARDS;
@@ -223,6 +268,9 @@ static perp_status prepare_parameters(perp_context* context, const perp_scene* s
     perp_status status = perpi_alloc(context, count + 1, sizeof *x->varied, &x->varied);
     if (status == PERP_OK) {
         status = perpi_gradient_parameters_fill(context, perp_scene_model(scene), use, &x->of);
+    }
+    if (status == PERP_OK && (lacks_models(&x->of) || measures_read_models(sim))) {
+        status = separate_models(context, scene, def, use, &x->of);
     }
     if (status == PERP_OK) {
         status = perpi_alloc(context, (size_t)measure + 1, sizeof *used, &used);
@@ -263,7 +311,7 @@ static perp_status find_measures(perp_context* context, perp_sim* sim,
     return status;
 }
 
-static perp_status run_gradient(perp_context* context, const perp_scene* scene, perp_sim* sim,
+static perp_status run_gradient(perp_context* context, perp_scene* scene, perp_sim* sim,
                                 const perp_gradient_def* def, const asked_for* ask, prepared* x,
                                 perp_gradient* g)
 {
@@ -322,15 +370,27 @@ static perp_status create_gradient(perp_context* context, perp_scene* scene,
         return perpi_fail(context, PERP_ERROR_INPUT, "gradient: threshold must be >= 0, got %g",
                           def->threshold);
     }
-    perp_status status = perpi_alloc(context, 1, sizeof *g, &g);
+    if (!(def->smooth >= 0.0)) {
+        return perpi_fail(context, PERP_ERROR_INPUT,
+                          "gradient: smooth: expected a barrier parameter from 1e-8 to 1, got %g",
+                          def->smooth);
+    }
+    perp_status status =
+        perpi_check_struct(context, "perp_gradient_def", def->struct_size, sizeof *def);
+    if (status == PERP_OK) {
+        status = perpi_alloc(context, 1, sizeof *g, &g);
+    }
     if (status != PERP_OK) {
         return status;
     }
     g->context = context;
+    g->smooth = def->smooth;
     /* builds the scene anew: before the simulation */
     status = perpi_sensitivity_create(
         context, scene,
-        &(perpi_sensitivity_def){.name = def->parameter, .count = def->parameter_count},
+        &(perpi_sensitivity_def){.name = def->parameter,
+                                 .count = def->parameter_count,
+                                 .share = !perp_scene_model(scene)->bounces},
         &x.of.sensitivity);
     const perp_model* model = perp_scene_model(scene);
     if (status == PERP_OK) {
@@ -345,6 +405,9 @@ static perp_status create_gradient(perp_context* context, perp_scene* scene,
     }
     if (status == PERP_OK) {
         status = perp_sim_create_from_scene(context, scene, &sim);
+    }
+    if (status == PERP_OK && def->smooth > 0.0) {
+        status = perpi_sim_smooth(sim, def->smooth);
     }
     if (status == PERP_OK) {
         status = run_gradient(context, scene, sim, def, ask, &x, g);
@@ -362,7 +425,20 @@ static perp_status create_gradient(perp_context* context, perp_scene* scene,
 perp_status perp_gradient_create(perp_context* context, perp_scene* scene,
                                  const perp_gradient_def* def, perp_gradient** gradient)
 {
-    return create_gradient(context, scene, def, &(asked_for){0}, gradient);
+    perp_gradient *g = NULL, *exact = NULL;
+    perp_status status = create_gradient(context, scene, def, &(asked_for){0}, &g);
+    if (status == PERP_OK && def->smooth > 0.0) {
+        perp_gradient_def own = *def;
+        own.smooth = 0.0;
+        status = create_gradient(context, scene, &own, &(asked_for){0}, &exact);
+        g->exact = exact;
+    }
+    if (status != PERP_OK) {
+        perp_gradient_destroy(g);
+        return status;
+    }
+    *gradient = g;
+    return PERP_OK;
 }
 
 perp_status perp_gradient_direction(perp_context* context, perp_scene* scene,
@@ -378,6 +454,12 @@ perp_status perp_gradient_direction(perp_context* context, perp_scene* scene,
     if (!finite) {
         return perpi_fail(context, PERP_ERROR_INPUT,
                           "gradient: a direction needs finite parts of one or more parameters");
+    }
+    if (def->smooth != 0.0) {
+        return perpi_fail(
+            context, PERP_ERROR_INPUT,
+            "gradient: a smoothed run has no one-sided derivatives: leave out smooth, "
+            "or the direction");
     }
     forward.mode = PERP_GRADIENT_FORWARD;
     const perp_status status =
@@ -434,6 +516,22 @@ perp_gradient_flags perp_gradient_flags_of(const perp_gradient* g)
     return g->flags;
 }
 
+perp_gradient_smoothed perp_gradient_smoothed_of(const perp_gradient* g)
+{
+    const perp_gradient* exact = g->exact;
+    return exact == NULL ? (perp_gradient_smoothed){.exact = NAN, .bias = NAN}
+                         : (perp_gradient_smoothed){.kappa = g->smooth,
+                                                    .exact = exact->value,
+                                                    .bias = g->value - exact->value,
+                                                    .compared = exact->flags.flagged == 0,
+                                                    .flags = exact->flags};
+}
+
+double perp_gradient_exact_of(const perp_gradient* g, int32_t parameter)
+{
+    return g->exact != NULL ? g->exact->of[parameter] : NAN;
+}
+
 const double* perp_gradient_start(const perp_gradient* g, int32_t body)
 {
     return g->start != NULL ? g->body + 12 * (size_t)body : NULL;
@@ -442,7 +540,7 @@ const double* perp_gradient_start(const perp_gradient* g, int32_t body)
 /* ---- differences ---------------------------------------------------------------------------------*/
 
 static perp_status measure_at(perp_context* context, const perp_scene* scene, const char* name,
-                              double value, const char* measure, double* out)
+                              double value, const perp_gradient_def* def, double* out)
 {
     perp_scene* other = NULL;
     perp_sim* sim = NULL;
@@ -452,7 +550,10 @@ static perp_status measure_at(perp_context* context, const perp_scene* scene, co
         status = perp_sim_create_from_scene(context, other, &sim);
     }
     if (status == PERP_OK) {
-        status = find_measure(context, sim, measure, &index);
+        status = find_measure(context, sim, def->measure, &index);
+    }
+    if (status == PERP_OK && def->smooth > 0.0) {
+        status = perpi_sim_smooth(sim, def->smooth);
     }
     if (status == PERP_OK) {
         status = perp_sim_run(sim);
@@ -466,7 +567,7 @@ static perp_status measure_at(perp_context* context, const perp_scene* scene, co
 }
 
 static perp_status difference_by(perp_context* context, const perp_scene* scene, const char* name,
-                                 const char* measure, double* best, double* spread)
+                                 const perp_gradient_def* def, double* best, double* spread)
 {
     enum { SIZES = 10 };
     static const double FIRST = 1e-3, RATIO = 0.25;
@@ -478,7 +579,7 @@ static perp_status difference_by(perp_context* context, const perp_scene* scene,
         double f[4] = {0};
         static const double at[4] = {-2.0, -1.0, 1.0, 2.0};
         for (int k = 0; status == PERP_OK && k < 4; ++k) {
-            status = measure_at(context, scene, name, value + at[k] * delta, measure, &f[k]);
+            status = measure_at(context, scene, name, value + at[k] * delta, def, &f[k]);
         }
         const double now = (8.0 * (f[2] - f[1]) - (f[3] - f[0])) / (12.0 * delta);
         if (fabs(now - last) < found) {
@@ -498,7 +599,7 @@ perp_status perp_gradient_difference(perp_context* context, perp_scene* scene,
     perp_status status = PERP_OK;
     for (int32_t i = 0; status == PERP_OK && i < def->parameter_count; ++i) {
         double best, off;
-        status = difference_by(context, scene, def->parameter[i], def->measure, &best, &off);
+        status = difference_by(context, scene, def->parameter[i], def, &best, &off);
         if (status == PERP_OK && difference != NULL) {
             difference[i] = best;
         }

@@ -68,8 +68,9 @@ perp_status perpi_scene_along_create(perp_context* context, perp_scene* scene,
                      : perp_sim_create_from_scene(context, scene, &a->sim);
     }
     if (status == PERP_OK) {
-        status = perpi_gradient_parameters_fill(context, perp_scene_model(scene),
-                                                PERPI_LIGHT_FORWARD, &a->of);
+        status = perpi_gradient_parameters_fill(
+            context, perp_scene_model(scene),
+            perpi_sim_plain_numbers(a->sim) ? PERPI_LIGHT_FORWARD : PERPI_LIGHT_NONE, &a->of);
     }
     if (status == PERP_OK) {
         const perpi_gradient_input in = {.parameter = a->of.parameter,

@@ -15,6 +15,7 @@ typedef struct perpi_gradient_parameters {
     int32_t count;
     perpi_light_number* light;
     int32_t light_count;
+    int32_t* motion;
     double* start;
 } perpi_gradient_parameters;
 

@@ -187,8 +187,18 @@ typedef struct perpi_mjcf {
     json_t *scene, *body_list, *joint_list, *controller_list, *force_list;
     /* notices */
     char soft[400], ignored[400], approximate[800];
-    int32_t balanced, clamped, small, hulls, pictures;
+    int32_t balanced, clamped, settled, hulls, pictures;
+    int32_t copied; /* elements that <replicate> has added */
 } perpi_mjcf;
+
+/* ---- mjcf_replicate.c -------------------------------------------------------------------------*/
+
+/* Calls `read` for each copy that a <replicate> stands for, with its frame. */
+PERP_NODISCARD perp_status perpi_mjcf_replicate(perpi_mjcf* m, const perpi_xml_node* node,
+                                                perp_status (*read)(void* user,
+                                                                    const perpi_xml_node* copy,
+                                                                    const perpi_pose* pose),
+                                                void* user);
 
 /* ---- mjcf_file.c ------------------------------------------------------------------------------*/
 

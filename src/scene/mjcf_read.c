@@ -662,7 +662,21 @@ static perp_status read_body(perpi_mjcf* m, const perpi_xml_node* node, int32_t 
 static perp_status read_tree(perpi_mjcf* m, const perpi_xml_node* node, int32_t body,
                              int32_t childclass, const perpi_pose* frame);
 
-/* A <body> or <frame> with all it holds. */
+/* Where the copies of a <replicate> are. */
+typedef struct replica_place {
+    perpi_mjcf* m;
+    int32_t body, childclass;
+    const perpi_pose* frame;
+} replica_place;
+
+static perp_status read_replica(void* user, const perpi_xml_node* copy, const perpi_pose* pose)
+{
+    const replica_place* at = user;
+    const perpi_pose placed = perpi_pose_mul(at->frame, pose);
+    return read_tree(at->m, copy, at->body, at->childclass, &placed);
+}
+
+/* A <body>, <frame> or <replicate> with all it holds. */
 static perp_status read_inner(perpi_mjcf* m, const perpi_xml_node* c, int32_t body,
                               int32_t childclass, const perpi_pose* frame)
 {
@@ -670,6 +684,10 @@ static perp_status read_inner(perpi_mjcf* m, const perpi_xml_node* c, int32_t bo
     const char* name = perpi_xml_get(c, "childclass");
     if (name != NULL) {
         PERPI_TRY(perpi_mjcf_find_class(m, c, name, &childclass));
+    }
+    if (strcmp(c->name, "replicate") == 0) {
+        replica_place at = {m, body, childclass, frame};
+        return perpi_mjcf_replicate(m, c, read_replica, &at);
     }
     if (strcmp(c->name, "frame") == 0) {
         const perpi_mjcf_element e = {.node = c, .kind = "frame", .level = -1};
@@ -683,6 +701,12 @@ static perp_status read_inner(perpi_mjcf* m, const perpi_xml_node* c, int32_t bo
     const perpi_pose none = {v3(0, 0, 0), q4_identity(), m3_identity()};
     PERPI_TRY(read_body(m, c, body, childclass, frame, &index));
     return read_tree(m, c, index, childclass, &none);
+}
+
+static bool holds_others(const perpi_xml_node* node)
+{
+    return strcmp(node->name, "body") == 0 || strcmp(node->name, "frame") == 0 ||
+           strcmp(node->name, "replicate") == 0;
 }
 
 static perp_status read_tree(perpi_mjcf* m, const perpi_xml_node* node, int32_t body,
@@ -704,13 +728,13 @@ static perp_status read_tree(perpi_mjcf* m, const perpi_xml_node* node, int32_t 
             PERPI_TRY(read_joint(m, c, body, childclass, frame));
         } else if (strcmp(c->name, "inertial") == 0) {
             PERPI_TRY(read_inertial(m, c, body, frame));
-        } else if (strcmp(c->name, "body") != 0 && strcmp(c->name, "frame") != 0) {
+        } else if (!holds_others(c)) {
             return perpi_mjcf_fail(m, c, "<%s> is not supported", c->name);
         }
     }
     /* joints of a body are a run of the list: bodies inside come after them */
     for (const perpi_xml_node* c = node->child; c != NULL; c = c->next) {
-        if (strcmp(c->name, "body") == 0 || strcmp(c->name, "frame") == 0) {
+        if (holds_others(c)) {
             PERPI_TRY(read_inner(m, c, body, childclass, frame));
         }
     }

@@ -1,8 +1,7 @@
 /* src/scene/mjcf_scene.c - from an MJCF model to a scene. See mjcf.h.
  *
  * A body with joints is a body of the scene together with all that is fixed to it; bodies fixed to the
- * world are static. Several joints on one body need bodies between them, which have a small part of its
- * mass.
+ * world are static. Several joints on one body have bodies without mass between them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,9 +9,6 @@
 
 #include "scene/mjcf.h"
 #include "scene/reader.h"
-
-/* Of the body's mass and inertia: what each body between two of its joints has. */
-static const double BETWEEN = 1e-6;
 
 static json_t* vector(vec3 a)
 {
@@ -233,14 +229,10 @@ static perp_status write_between(perpi_mjcf* m, const perpi_mjcf_body* b, int32_
         spin = turns ? v3_add(spin, a) : spin;
         drift = v3_add(drift, turns ? v3_neg(v3_cross(a, j->at)) : a);
     }
-    const mat3* I = &b->mass.inertia;
-    const double mean = BETWEEN * (I->m[0][0] + I->m[1][1] + I->m[2][2]) / 3.0;
-    json_t* body = json_pack("{s:s, s:f, s:[f, f, f], s:[]}", "name", *name, "mass",
-                             BETWEEN * b->mass.mass, "inertia", mean, mean, mean, "shapes");
+    json_t* body = json_pack("{s:s, s:b}", "name", *name, "massless", 1);
     if (body == NULL || json_array_append_new(m->body_list, body) != 0) {
         return perpi_mjcf_memory(m);
     }
-    m->small++;
     return set_pose(body, pose.x, pose.q) + set_motion(body, pose.x, spin, drift) == 0
                ? PERP_OK
                : perpi_mjcf_memory(m);
@@ -329,11 +321,9 @@ static perp_status add_notices(const perpi_mjcf* m, perpi_notices* n)
         PERPI_TRY(perpi_notice_add(n, "%d joints start at the limit nearest to the pose given",
                                    (int)m->clamped));
     }
-    if (m->small > 0) {
-        PERPI_TRY(perpi_notice_add(n,
-                                   "%d bodies between the joints of one body have %g of its mass: "
-                                   "the mass matrix is off by up to twice as much",
-                                   (int)m->small, BETWEEN));
+    if (m->settled > 0) {
+        PERPI_TRY(
+            perpi_notice_add(n, "%d joints start where an equality puts them", (int)m->settled));
     }
     if (m->pictures > 0) {
         PERPI_TRY(perpi_notice_add(n,

@@ -145,6 +145,44 @@ static void clamp_to_limits(perpi_mjcf* m)
     }
 }
 
+/* Moves joints that linear equalities couple to others to where these put them, as far as their ranges allow it. Other
+ * equalities, and what is wrong with these, are dealt with where the laws are read. */
+static void settle_equalities(perpi_mjcf* m)
+{
+    for (const perpi_xml_node* s = perpi_mjcf_section(m, "equality", NULL); s != NULL;
+         s = perpi_mjcf_section(m, "equality", s)) {
+        for (const perpi_xml_node* c = s->child; c != NULL; c = c->next) {
+            perpi_mjcf_element e;
+            int active = 1;
+            double p[5] = {0.0, 1.0, 0.0, 0.0, 0.0};
+            if (strcmp(c->name, "joint") != 0 ||
+                perpi_mjcf_element_of(m, c, "equality", 0, &e) != PERP_OK ||
+                perpi_mjcf_flag(m, &e, "active", false, &active) != PERP_OK || active == 0 ||
+                perpi_mjcf_numbers(m, &e, "polycoef", 1, 5, p, NULL) != PERP_OK) {
+                continue;
+            }
+            const char *first = perpi_mjcf_get(m, &e, "joint1"),
+                       *second = perpi_mjcf_get(m, &e, "joint2");
+            const int32_t a = first != NULL ? perpi_mjcf_find_joint(m, first) : -1;
+            const int32_t b = second != NULL ? perpi_mjcf_find_joint(m, second) : -1;
+            if (a < 0 || b < 0 || a == b || m->joint[a].type < PERPI_MJCF_SLIDE ||
+                m->joint[b].type < PERPI_MJCF_SLIDE) {
+                continue;
+            }
+            const perpi_mjcf_joint *one = &m->joint[a], *two = &m->joint[b];
+            double* q = &m->qpos[one->qpos];
+            const double to = one->ref + p[0] + p[1] * (m->qpos[two->qpos] - two->ref);
+            const bool linear = p[2] == 0.0 && p[3] == 0.0 && p[4] == 0.0;
+            const bool allowed = !one->limited || (one->range[0] <= to && to <= one->range[1]);
+            if (linear && allowed && fabs(to - *q) > 1e-6 * (1.0 + fabs(to))) {
+                *q = to;
+                m->qvel[one->dof] = p[1] * m->qvel[two->dof];
+                m->settled++;
+            }
+        }
+    }
+}
+
 /* ---- poses -------------------------------------------------------------------------------------- */
 
 /* Turns and moves a frame by a joint; its anchor and axis in the world are kept. */
@@ -249,6 +287,7 @@ perp_status perpi_mjcf_start(perpi_mjcf* m)
     }
     PERPI_TRY(choose_start(m));
     clamp_to_limits(m);
+    settle_equalities(m);
     place_bodies(m);
     return PERP_OK;
 }

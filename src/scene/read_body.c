@@ -5,29 +5,11 @@
 #include "model/model.h"
 #include "scene/reader.h"
 
-static const char* const known[] = {"name",
-                                    "type",
-                                    "mass",
-                                    "inertia",
-                                    "density",
-                                    "position",
-                                    "orientation",
-                                    "axis_angle",
-                                    "angle",
-                                    "velocity",
-                                    "angular_velocity",
-                                    "friction",
-                                    "gravity",
-                                    "color",
-                                    "collides_with",
-                                    "ignores",
-                                    "surface_velocity",
-                                    "motion",
-                                    "shapes",
-                                    "restitution",
-                                    "compliance",
-                                    "support",
-                                    NULL};
+static const char* const known[] = {
+    "name",        "type",        "mass",          "inertia",  "density",          "position",
+    "orientation", "axis_angle",  "angle",         "velocity", "angular_velocity", "friction",
+    "gravity",     "color",       "collides_with", "ignores",  "surface_velocity", "motion",
+    "shapes",      "restitution", "compliance",    "support",  "massless",         NULL};
 
 static perp_status read_type(perpi_reader* r, const json_t* value, perp_body_type* type)
 {
@@ -327,6 +309,7 @@ static perp_status read_body(perpi_reader* r, const json_t* value)
     PERPI_TRY(perpi_read_string(r, value, "name", &def.name));
     PERPI_TRY(read_type(r, value, &def.type));
     PERPI_TRY(perpi_read_number(r, value, "mass", &def.mass));
+    PERPI_TRY(perpi_read_bool(r, value, "massless", &def.massless));
     PERPI_TRY(read_inertia(r, value, &def));
     PERPI_TRY(perpi_read_number(r, value, "density", &def.density));
     PERPI_TRY(perpi_read_space(r, value, "position", def.position, NULL));

@@ -196,9 +196,10 @@ static perp_status read_gear(perpi_reader* r, const json_t* value, perp_joint_de
 static perp_status read_joint(perpi_reader* r, const json_t* value)
 {
     static const char* const known[] = {
-        "name",   "type",   "a",      "b",        "at",        "at_a",       "at_b",  "axis",
-        "axis2",  "length", "limits", "start",    "friction",  "damping",    "motor", "collide",
-        "joints", "ratio",  "offset", "armature", "stiffness", "max_effort", NULL};
+        "name",       "type",           "a",      "b",      "at",     "at_a",     "at_b",
+        "axis",       "axis2",          "length", "limits", "start",  "friction", "damping",
+        "motor",      "collide",        "joints", "ratio",  "offset", "armature", "stiffness",
+        "max_effort", "velocity_limit", NULL};
     PERPI_TRY(perpi_read_object(r, value, known));
     perp_joint_def def = perp_joint_def_default();
     PERPI_TRY(perpi_require(r, value, "name"));
@@ -226,6 +227,7 @@ static perp_status read_joint(perpi_reader* r, const json_t* value)
     PERPI_TRY(perpi_read_number(r, value, "friction", &def.friction));
     PERPI_TRY(perpi_read_number(r, value, "damping", &def.damping));
     PERPI_TRY(perpi_read_number(r, value, "armature", &def.armature));
+    PERPI_TRY(perpi_read_number(r, value, "velocity_limit", &def.velocity_limit));
     PERPI_TRY(read_motor(r, value, &def.motor));
     PERPI_TRY(perpi_read_bool(r, value, "collide", &def.collide));
     const perp_status status = perp_model_add_joint(r->model, &def, NULL);

@@ -851,16 +851,38 @@ perp_status perpi_scene_number(perp_scene* scene, const char* name, double* valu
     return PERP_OK;
 }
 
-perp_status perpi_scene_variant(perp_scene* scene, const char* name, double value,
-                                perp_model** model, perp_sim_def* numbers)
+/* Puts back what was there, the last first. */
+static perp_status put_back(perp_scene* scene, const char* const* name, json_t** old, int32_t count)
 {
-    json_t *old = NULL, *back = NULL, *number = json_real(value);
-    if (number == NULL) {
-        return perpi_fail(scene->context, PERP_ERROR_INPUT, "%s: %.200s: must be finite, got %g",
-                          scene->origin, name, value);
+    perp_status status = PERP_OK;
+    for (int32_t i = count - 1; i >= 0; --i) {
+        json_t* back = NULL;
+        const perp_status restored = exchange_value(scene, name[i], old[i], &back);
+        json_decref(back);
+        json_decref(old[i]);
+        status = status == PERP_OK ? restored : status;
     }
-    perp_status status = exchange_value(scene, name, number, &old);
-    json_decref(number);
+    return status;
+}
+
+perp_status perpi_scene_variant_of(perp_scene* scene, const char* const* name, const double* value,
+                                   int32_t count, perp_model** model, perp_sim_def* numbers)
+{
+    json_t** old = NULL;
+    int32_t put = 0;
+    perp_status status = perpi_alloc(scene->context, (size_t)count + 1, sizeof *old, &old);
+    while (status == PERP_OK && put < count) {
+        json_t* number = json_real(value[put]);
+        if (number == NULL) {
+            status =
+                perpi_fail(scene->context, PERP_ERROR_INPUT, "%s: %.200s: must be finite, got %g",
+                           scene->origin, name[put], value[put]);
+            break;
+        }
+        status = exchange_value(scene, name[put], number, &old[put]);
+        json_decref(number);
+        put += old[put] != NULL ? 1 : 0;
+    }
     scene_parts parts = {0};
     if (status == PERP_OK) {
         status = read_root(scene, &parts);
@@ -871,15 +893,112 @@ perp_status perpi_scene_variant(perp_scene* scene, const char* name, double valu
         parts.model = NULL;
         free_parts(scene->context, &parts);
     }
-    if (old != NULL) {
-        const perp_status restored = exchange_value(scene, name, old, &back);
-        json_decref(back);
-        json_decref(old);
-        if (status == PERP_OK && restored != PERP_OK) {
-            perp_model_destroy(*model);
-            *model = NULL;
-            status = restored;
+    const perp_status restored = old != NULL ? put_back(scene, name, old, put) : PERP_OK;
+    if (status == PERP_OK && restored != PERP_OK) {
+        perp_model_destroy(*model);
+        *model = NULL;
+        status = restored;
+    }
+    perpi_free(scene->context, old);
+    return status;
+}
+
+perp_status perpi_scene_variant(perp_scene* scene, const char* name, double value,
+                                perp_model** model, perp_sim_def* numbers)
+{
+    return perpi_scene_variant_of(scene, &name, &value, 1, model, numbers);
+}
+
+/* ---- where a parameter stands ------------------------------------------------------------------------*/
+
+/* Whether a text has one of the names as a word. */
+static bool text_has(const char* text, const json_t* names)
+{
+    for (const char* at = text; *at != '\0';) {
+        const bool word = *at == '_' || (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z');
+        size_t n = 1;
+        while (word && (at[n] == '_' || (at[n] >= 'a' && at[n] <= 'z') ||
+                        (at[n] >= 'A' && at[n] <= 'Z') || (at[n] >= '0' && at[n] <= '9'))) {
+            ++n;
+        }
+        if (word && json_object_getn(names, at, n) != NULL) {
+            return true;
+        }
+        at += n;
+    }
+    return false;
+}
+
+static bool tree_has(json_t* tree, const json_t* names)
+{
+    bool has = json_is_string(tree) && text_has(json_string_value(tree), names);
+    const char* key;
+    json_t* value;
+    json_object_foreach(tree, key, value)
+    {
+        has = has || tree_has(value, names);
+    }
+    for (size_t i = 0; !has && i < json_array_size(tree); ++i) {
+        has = tree_has(json_array_get(tree, i), names);
+    }
+    return has;
+}
+
+/* The parameters that depend on one, itself included. */
+static json_t* dependent_names(const perp_scene* scene, const char* name)
+{
+    json_t* names = json_object();
+    json_t* parameters = json_object_get(scene->root, "parameters");
+    size_t before = 0;
+    (void)json_object_set_new(names, name, json_true());
+    while (json_object_size(names) > before) {
+        const char* key;
+        json_t* value;
+        before = json_object_size(names);
+        json_object_foreach(parameters, key, value)
+        {
+            if (tree_has(value, names)) {
+                (void)json_object_set_new(names, key, json_true());
+            }
         }
     }
-    return status;
+    return names;
+}
+
+bool perpi_scene_stands_in(const perp_scene* scene, const char* name, bool* body)
+{
+    static const char* const apart[] = {"name",   "description", "$schema",   "measures",
+                                        "record", "stop",        "parameters"};
+    json_t* bodies = json_object_get(scene->root, "bodies");
+    const size_t count = json_array_size(bodies);
+    if (scene->root != scene->source || count != scene->parts.model->body_count) {
+        return false;
+    }
+    if (name[0] == '/') {
+        char* end = NULL;
+        const unsigned long index =
+            strncmp(name, "/bodies/", 8) == 0 ? strtoul(name + 8, &end, 10) : count;
+        if (end == NULL || *end != '/' || index >= count) {
+            return false;
+        }
+        body[index] = true;
+        return true;
+    }
+    json_t* names = dependent_names(scene, name);
+    bool only = true;
+    const char* key;
+    json_t* value;
+    json_object_foreach(scene->root, key, value)
+    {
+        bool skipped = strcmp(key, "bodies") == 0;
+        for (size_t i = 0; i < sizeof apart / sizeof apart[0]; ++i) {
+            skipped = skipped || strcmp(key, apart[i]) == 0;
+        }
+        only = only && (skipped || !tree_has(value, names));
+    }
+    for (size_t i = 0; i < count; ++i) {
+        body[i] = tree_has(json_array_get(bodies, i), names);
+    }
+    json_decref(names);
+    return only;
 }

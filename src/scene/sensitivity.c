@@ -42,6 +42,7 @@ static const difference DIFFERENCE[3] = {
 /* A field that a parameter changes. */
 typedef struct change {
     int32_t order; /* of the field among all numbers of a model */
+    int32_t owner; /* the parameter, of those with models together */
     perpi_field field;
     double value;
 } change;
@@ -61,6 +62,10 @@ struct perpi_sensitivity {
     size_t* first_body; /* count + 1 */
     perpi_field* field;
     int32_t field_count;
+    /* of parameters with models together: what they change, with whose it is */
+    change* group_changes;
+    size_t group_count, group_capacity;
+    bool* tried; /* per parameter: it was in a group */
 };
 
 /* ---- models near theta -------------------------------------------------------------------------------- */
@@ -95,6 +100,14 @@ static void drop_models(perpi_sensitivity* s, int32_t i)
     }
 }
 
+static void set_weights(perpi_parameter_sensitivity* p, const difference* d)
+{
+    for (int k = 0; k < MODELS; ++k) {
+        p->weight[k] = d->weight[k] / p->delta;
+    }
+    p->weight_here = d->here / p->delta;
+}
+
 static perp_status build_models(perpi_sensitivity* s, perp_scene* scene, int32_t i,
                                 const difference* d)
 {
@@ -114,9 +127,8 @@ static perp_status build_models(perpi_sensitivity* s, perp_scene* scene, int32_t
         if (!perpi_field_same_structure(s->model, *model, &what)) {
             return refuse(s, p->name, what);
         }
-        p->weight[k] = d->weight[k] / p->delta;
     }
-    p->weight_here = d->here / p->delta;
+    set_weights(p, d);
     return PERP_OK;
 }
 
@@ -185,7 +197,7 @@ static perp_status compare_field(perpi_sensitivity* s, int32_t i, const differen
     PERPI_TRY(perpi_grow(s->context, &s->changes, &s->change_capacity, s->change_count + 1,
                          sizeof *s->changes));
     s->changes[s->change_count++] =
-        (change){order, f, number && isfinite(here) ? fourth / p->delta : 0.0};
+        (change){order, -1, f, number && isfinite(here) ? fourth / p->delta : 0.0};
     return PERP_OK;
 }
 
@@ -214,13 +226,21 @@ static double power_of_two(double x)
     return ldexp(1.0, (int)lround(log2(x)));
 }
 
+/* The value of a parameter, and the first delta. */
+static perp_status begin(perpi_sensitivity* s, perp_scene* scene, int32_t i, double scale)
+{
+    perpi_parameter_sensitivity* p = &s->of[i];
+    PERPI_TRY(perpi_scene_number(scene, p->name, &p->value));
+    const double size = scale > 0.0 ? scale : p->value != 0.0 ? fabs(p->value) : 1.0;
+    p->delta = power_of_two(DELTA * size);
+    return PERP_OK;
+}
+
 static perp_status differentiate(perpi_sensitivity* s, perp_scene* scene, int32_t i, double scale)
 {
     perpi_parameter_sensitivity* p = &s->of[i];
     const size_t first = s->change_count;
-    PERPI_TRY(perpi_scene_number(scene, p->name, &p->value));
-    const double size = scale > 0.0 ? scale : p->value != 0.0 ? fabs(p->value) : 1.0;
-    p->delta = power_of_two(DELTA * size);
+    PERPI_TRY(begin(s, scene, i, scale));
     double before = INFINITY;
     for (int try = 0; try < TRIES; ++try) {
         int which;
@@ -234,6 +254,213 @@ static perp_status differentiate(perpi_sensitivity* s, perp_scene* scene, int32_
         p->delta = power_of_two(p->delta * (by > 1.0 / 64 ? by : 1.0 / 64));
     }
     p->count = (int32_t)(s->change_count - first);
+    return PERP_OK;
+}
+
+/* ---- parameters of different bodies ---------------------------------------------------------------------
+ *
+ * A number of a body depends on what stands in that body. So parameters that stand in different dynamic bodies without joints are
+ * varied together: four models serve them all. */
+
+typedef struct group {
+    int32_t* member; /* parameters */
+    int32_t count;
+    int32_t* owner; /* per body: the parameter that stands in it; -1: none */
+    const char** name;
+    double* value;
+    bool* body;
+} group;
+
+enum { LEAST_GROUP = 3 };
+
+static void free_group(perp_context* context, group* g)
+{
+    void* const owned[] = {g->member, g->owner, (void*)g->name, g->value, g->body};
+    for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
+        perpi_free(context, owned[i]);
+    }
+}
+
+static bool may_share(const perpi_sensitivity* s, const group* g)
+{
+    bool any = false, good = true;
+    for (size_t i = 0; i < s->model->body_count; ++i) {
+        const perpi_body* b = &s->model->body[i];
+        any = any || g->body[i];
+        good = good && (!g->body[i] || (g->owner[i] < 0 && b->type == PERP_BODY_DYNAMIC &&
+                                        b->joints == 0 && b->gears == 0));
+    }
+    return any && good;
+}
+
+static perp_status find_group(perpi_sensitivity* s, perp_scene* scene,
+                              const perpi_sensitivity_def* def, group* g)
+{
+    const size_t n = (size_t)def->count + 1, bodies = s->model->body_count;
+    PERPI_TRY(perpi_alloc(s->context, n, sizeof *g->member, &g->member));
+    PERPI_TRY(perpi_alloc(s->context, n, sizeof *g->name, &g->name));
+    PERPI_TRY(perpi_alloc(s->context, n, sizeof *g->value, &g->value));
+    PERPI_TRY(perpi_alloc(s->context, bodies + 1, sizeof *g->owner, &g->owner));
+    PERPI_TRY(perpi_alloc(s->context, bodies + 1, sizeof *g->body, &g->body));
+    for (size_t i = 0; i < bodies; ++i) {
+        g->owner[i] = -1;
+    }
+    for (int32_t i = 0; i < def->count; ++i) {
+        memset(g->body, 0, bodies * sizeof *g->body);
+        if (s->tried[i] || !perpi_scene_stands_in(scene, def->name[i], g->body) ||
+            !may_share(s, g)) {
+            continue;
+        }
+        PERPI_TRY(begin(s, scene, i, def->scale != NULL ? def->scale[i] : 0.0));
+        g->name[g->count] = s->of[i].name;
+        g->member[g->count++] = i;
+        s->tried[i] = true;
+        for (size_t k = 0; k < bodies; ++k) {
+            g->owner[k] = g->body[k] ? i : g->owner[k];
+        }
+    }
+    return PERP_OK;
+}
+
+/* Their models, which the first of them owns. PERP_ERROR_UNSUPPORTED: they cannot be varied together. */
+static perp_status build_group(perpi_sensitivity* s, perp_scene* scene, group* g)
+{
+    const difference* d = &DIFFERENCE[0];
+    const perp_sim_def run = perp_sim_def_from_scene(scene);
+    for (int k = 0; k < MODELS; ++k) {
+        perp_sim_def numbers;
+        const char* what;
+        perp_model** model = &s->models[MODELS * g->member[0] + k];
+        for (int32_t i = 0; i < g->count; ++i) {
+            const perpi_parameter_sensitivity* p = &s->of[g->member[i]];
+            g->value[i] = p->value + d->at[k] * p->delta;
+        }
+        PERPI_TRY(perpi_scene_variant_of(scene, g->name, g->value, g->count, model, &numbers));
+        if (!same_run(&run, &numbers) || !perpi_field_same_structure(s->model, *model, &what)) {
+            return PERP_ERROR_UNSUPPORTED;
+        }
+        for (int32_t i = 0; i < g->count; ++i) {
+            s->of[g->member[i]].model[k] = *model;
+        }
+    }
+    for (int32_t i = 0; i < g->count; ++i) {
+        set_weights(&s->of[g->member[i]], d);
+    }
+    return PERP_OK;
+}
+
+/* The parameter that a field depends on; -1: none of them, -2: several. */
+static int32_t owner_of(const perpi_sensitivity* s, const group* g, perpi_field f)
+{
+    int32_t body[PERPI_FIELD_BODIES], owner = -1;
+    perpi_field_bodies(s->model, f, body);
+    for (int side = 0; side < PERPI_FIELD_BODIES; ++side) {
+        const int32_t own = body[side] >= 0 ? g->owner[body[side]] : -1;
+        owner = own < 0 || own == owner ? owner : owner == -1 ? own : -2;
+    }
+    return owner;
+}
+
+/* What they change, into s->changes; false in *good: a number of none or several of them changes. */
+static perp_status compare_group(perpi_sensitivity* s, const group* g, bool* good)
+{
+    int32_t order = 0;
+    for (int kind = 0; kind < PERPI_FIELD_KIND_COUNT; ++kind) {
+        const int32_t items = perpi_field_items(s->model, (perpi_field_kind)kind);
+        for (int32_t index = 0; index < items; ++index) {
+            const int32_t parts = perpi_field_parts(s->model, (perpi_field_kind)kind, index);
+            const int32_t owner = owner_of(s, g, (perpi_field){(perpi_field_kind)kind, index, 0});
+            for (int32_t part = 0; part < parts; ++part, ++order) {
+                const size_t before = s->change_count;
+                PERPI_TRY(compare_field(s, owner >= 0 ? owner : g->member[0], &DIFFERENCE[0],
+                                        (perpi_field){(perpi_field_kind)kind, index, part}, order));
+                if (s->change_count == before) {
+                    continue;
+                }
+                *good = *good && owner >= 0;
+                s->changes[before].owner = owner;
+            }
+        }
+    }
+    return PERP_OK;
+}
+
+/* Changes of one parameter of the group, after each other, as those of the others are. */
+static perp_status take_from_group(perpi_sensitivity* s, int32_t i)
+{
+    const size_t first = s->change_count;
+    for (size_t k = 0; k < s->group_count; ++k) {
+        if (s->group_changes[k].owner != i) {
+            continue;
+        }
+        PERPI_TRY(perpi_grow(s->context, &s->changes, &s->change_capacity, s->change_count + 1,
+                             sizeof *s->changes));
+        s->changes[s->change_count++] = s->group_changes[k];
+    }
+    s->of[i].count = (int32_t)(s->change_count - first);
+    return PERP_OK;
+}
+
+static perp_status try_group(perpi_sensitivity* s, perp_scene* scene, group* g, bool* good)
+{
+    perp_status status = build_group(s, scene, g);
+    *good = status == PERP_OK;
+    if (status == PERP_OK) {
+        status = compare_group(s, g, good);
+    }
+    if (status == PERP_ERROR_INPUT || status == PERP_ERROR_UNSUPPORTED) {
+        *good = false; /* one by one they may be varied, or be named */
+        status = PERP_OK;
+    }
+    return status;
+}
+
+/* Keeps what a group changes, and marks its parameters. Their models are the first one's. */
+static perp_status keep_group(perpi_sensitivity* s, const group* g)
+{
+    PERPI_TRY(perpi_grow(s->context, &s->group_changes, &s->group_capacity,
+                         s->group_count + s->change_count + 1, sizeof *s->group_changes));
+    for (size_t i = 0; i < s->change_count; ++i) {
+        s->group_changes[s->group_count++] = s->changes[i];
+    }
+    for (int32_t i = 0; i < g->count; ++i) {
+        perpi_parameter_sensitivity* p = &s->of[g->member[i]];
+        p->shared = p->roughness <= SMOOTH;
+    }
+    return PERP_OK;
+}
+
+/* One group of parameters that were in none; *found: there was one. */
+static perp_status differentiate_group(perpi_sensitivity* s, perp_scene* scene,
+                                       const perpi_sensitivity_def* def, bool* found)
+{
+    group g = {0};
+    bool good = false;
+    perp_status status = find_group(s, scene, def, &g);
+    *found = status == PERP_OK && g.count >= LEAST_GROUP;
+    if (*found) {
+        status = try_group(s, scene, &g, &good);
+        good = good && s->of[g.member[0]].roughness <= SMOOTH;
+    }
+    if (status == PERP_OK && good) {
+        status = keep_group(s, &g);
+    }
+    for (int32_t i = 0; i < g.count && !good; ++i) {
+        drop_models(s, g.member[i]);
+    }
+    s->change_count = 0;
+    free_group(s->context, &g);
+    return status;
+}
+
+static perp_status differentiate_groups(perpi_sensitivity* s, perp_scene* scene,
+                                        const perpi_sensitivity_def* def)
+{
+    bool found = def->count >= LEAST_GROUP;
+    PERPI_TRY(perpi_alloc(s->context, (size_t)def->count + 1, sizeof *s->tried, &s->tried));
+    while (found) {
+        PERPI_TRY(differentiate_group(s, scene, def, &found));
+    }
     return PERP_OK;
 }
 
@@ -331,7 +558,16 @@ static perp_status fill(perpi_sensitivity* s, perp_scene* scene, const perpi_sen
         char* name = NULL;
         PERPI_TRY(perpi_strndup(s->context, def->name[i], strlen(def->name[i]), &name));
         s->of[i].name = name;
-        PERPI_TRY(differentiate(s, scene, i, def->scale != NULL ? def->scale[i] : 0.0));
+    }
+    if (def->share && !def->drop_models) {
+        PERPI_TRY(differentiate_groups(s, scene, def));
+    }
+    for (int32_t i = 0; i < def->count; ++i) {
+        if (s->of[i].shared) {
+            PERPI_TRY(take_from_group(s, i));
+        } else {
+            PERPI_TRY(differentiate(s, scene, i, def->scale != NULL ? def->scale[i] : 0.0));
+        }
         if (def->drop_models) {
             drop_models(s, i);
         }
@@ -370,6 +606,8 @@ void perpi_sensitivity_destroy(perpi_sensitivity* s)
     perpi_free(s->context, s->of);
     perpi_free(s->context, s->models);
     perpi_free(s->context, s->changes);
+    perpi_free(s->context, s->group_changes);
+    perpi_free(s->context, s->tried);
     perpi_free(s->context, s->items);
     perpi_free(s->context, s->bodies);
     perpi_free(s->context, s->first_body);

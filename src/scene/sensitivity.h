@@ -67,7 +67,8 @@ typedef enum perpi_field_kind {
     PERPI_FIELD_JOINT_PLACE,  /* 0..2: at[0], 3..5: at[1] */
     PERPI_FIELD_JOINT_FRAME, /* 0..2: rotation vector of frame[0], 3..5: of frame[1]: d R = [d r] R, body frame */
     PERPI_FIELD_JOINT_NUMBER, /* 0: angle, 1: start, 2, 3: rest, 4: length, 5, 6: limits, 7: friction,
-                                  * 8: damping, 9: max_effort, 10: ratio and 11: offset of a gear */
+                                  * 8: damping, 9: max_effort, 10: ratio and 11: offset of a gear,
+                                  * 12: velocity_limit, 13: armature, 14: stiffness */
     PERPI_FIELD_GRAVITY,      /* 0..2: of the model */
     /* Values that may vary in time; perpi_sensitivity_value gives their derivatives at t. The derivative in the list
      * is that of the number where no t stands in it. */
@@ -100,6 +101,8 @@ typedef struct perpi_parameter_sensitivity {
     /* of f at the models, divided by delta already; weight_here: at the scene's own, 0 of central differences */
     double weight[PERPI_SENSITIVITY_MODELS], weight_here;
     const perp_model* model[PERPI_SENSITIVITY_MODELS]; /* NULL if not kept */
+    bool
+        shared; /* they have other values of other parameters, too: its own fields alone may be read */
     /* the largest difference of a field's derivatives of fourth and of second order (to either side), relative; above 1e-2
      * the scene is not smooth in the parameter there (abs, min, floor, if) */
     double roughness;
@@ -115,6 +118,7 @@ typedef struct perpi_sensitivity_def {
     int32_t count;
     const double* scale; /* size of each, for delta; NULL, or 0: its value, of 0: 1 */
     bool drop_models;    /* keep the fields only; values that vary in time need the models */
+    bool share;          /* parameters that stand in different bodies may have models together */
 } perpi_sensitivity_def;
 
 typedef struct perpi_sensitivity perpi_sensitivity;

@@ -43,6 +43,7 @@ typedef struct writer {
     char missing[300];  /* meshes for drawing that were not found */
     char balanced[500]; /* links whose inertia was balanced, and by how much */
     char massless[300], inertialess[300];
+    char locked[300];        /* joints that cannot move */
     double lowest;           /* height of the lowest point that collides */
     int32_t pictures, hulls; /* number of collision meshes that do not collide, or collide as
                               * their hull */
@@ -499,8 +500,17 @@ static perp_status write_joint(writer* w, int32_t index)
     if (w->start[index] != 0.0) {
         failed |= json_object_set_new(j, "start", json_real(w->start[index]));
     }
-    if (joint->has_limits) {
-        failed |= json_object_set_new(j, "limits", json_pack("[f, f]", joint->lower, joint->upper));
+    if (joint->has_limits && (isfinite(joint->lower) || isfinite(joint->upper))) {
+        json_t* limits = json_array();
+        const double end[2] = {joint->lower, joint->upper};
+        for (int i = 0; i < 2; ++i) {
+            failed |=
+                json_array_append_new(limits, isfinite(end[i]) ? json_real(end[i]) : json_null());
+        }
+        failed |= json_object_set_new(j, "limits", limits);
+    }
+    if (joint->has_limits && joint->lower == joint->upper) {
+        append_text(w->locked, sizeof w->locked, joint->name);
     }
     const bool one_degree = joint->type != PERPI_URDF_FIXED && joint->type != PERPI_URDF_PLANAR;
     if (one_degree && joint->damping > 0.0) {
@@ -508,6 +518,9 @@ static perp_status write_joint(writer* w, int32_t index)
     }
     if (one_degree && joint->friction > 0.0) {
         failed |= json_object_set_new(j, "friction", json_real(joint->friction));
+    }
+    if (one_degree && joint->velocity > 0.0) {
+        failed |= json_object_set_new(j, "velocity_limit", json_real(joint->velocity));
     }
     if (one_degree && joint->effort > 0.0) {
         failed |= json_object_set_new(j, "motor",
@@ -604,26 +617,6 @@ static perp_status write_ignores(writer* w)
 
 /* ---- the scene ---------------------------------------------------------------------------------- */
 
-/* The limits of the rates, which the user has to keep in the targets. */
-static perp_status notice_velocities(const perpi_urdf* robot, perpi_notices* notices)
-{
-    char list[400] = "";
-    for (int32_t i = 0; i < robot->joint_count; ++i) {
-        const perpi_urdf_joint* joint = &robot->joint[i];
-        char item[120];
-        if (joint->velocity > 0.0) {
-            (void)snprintf(item, sizeof item, "%.80s %.4g", joint->name, joint->velocity);
-            append_text(list, sizeof list, item);
-        }
-    }
-    return list[0] == '\0'
-               ? PERP_OK
-               : perpi_notice_add(notices,
-                                  "velocity limits of joints are not simulated: motors and "
-                                  "controllers can exceed them, unless their targets do not: %s",
-                                  list);
-}
-
 static perp_status add_notices(writer* w)
 {
     const perpi_urdf* robot = w->robot;
@@ -645,7 +638,6 @@ static perp_status add_notices(writer* w)
     if (robot->skipped[0] != '\0') {
         PERPI_TRY(perpi_notice_add(n, "not read: %s", robot->skipped));
     }
-    PERPI_TRY(notice_velocities(robot, n));
     if (w->unread[0] != '\0') {
         PERPI_TRY(perpi_notice_add(
             n, "meshes left out, since only .poly, .stl, .obj and .dae can be read: %s",
@@ -666,6 +658,9 @@ static perp_status add_notices(writer* w)
         PERPI_TRY(perpi_notice_add(
             n, "%d collision meshes have no volume, or too many vertices, and do not collide",
             (int)w->pictures));
+    }
+    if (w->locked[0] != '\0') {
+        PERPI_TRY(perpi_notice_add(n, "joints that cannot move (lower is upper): %s", w->locked));
     }
     if (w->moved > 0) {
         PERPI_TRY(perpi_notice_add(
@@ -720,7 +715,9 @@ static perp_status write_robot(writer* w)
         PERPI_TRY(write_body(w, i));
     }
     if (json_array_size(w->bodies) == 0) {
-        return fail(w, robot->line, "nothing to simulate: no link moves, and none has a shape");
+        return fail(w, robot->line,
+                    "nothing to simulate: no link moves, and none has a shape (--floating lets the "
+                    "root move)");
     }
     for (int32_t i = 0; i < robot->link_count; ++i) {
         if (w->place[i].host >= 0) {

@@ -1,6 +1,7 @@
 /* src/scene/urdf_read.c - from the XML of a robot to links and joints. See urdf.h. */
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/number.h"
 #include "scene/reader.h"
@@ -71,8 +72,9 @@ static perp_status numbers(const reader* r, const perpi_xml_node* node, const ch
         s += length;
     }
     if (!good || n != count) {
-        return fail(r, node->line, "<%s> %s: must be %d finite number%s, got '%.80s'", node->name,
-                    name, count, count == 1 ? "" : "s", text);
+        return fail(r, node->line, "<%s> %s: must be %d finite number%s, got '%.80s'%s", node->name,
+                    name, count, count == 1 ? "" : "s", text,
+                    strstr(text, "${") != NULL ? "; this is xacro: expand it first" : "");
     }
     memcpy(out, x, (size_t)count * sizeof *out);
     return PERP_OK;
@@ -456,6 +458,28 @@ static perp_status read_type(const reader* r, const perpi_xml_node* node, perpi_
                 name);
 }
 
+/* A number of <limit>; infinity is none: of effort and velocity, 0. */
+static perp_status bound(const reader* r, const perpi_xml_node* node, const char* name, double none,
+                         double* x)
+{
+    static const char* const infinite[] = {"inf", "-inf", "+inf", "infinity", "-infinity", NULL};
+    const char* text = perpi_xml_get(node, name);
+    for (int i = 0; text != NULL && infinite[i] != NULL; ++i) {
+        if (strcasecmp(text, infinite[i]) == 0 && (none < 0.0) == (text[0] == '-')) {
+            *x = none;
+            return PERP_OK;
+        }
+    }
+    return numbers(r, node, name, 1, x, NULL);
+}
+
+static perp_status check_not_negative(const reader* r, const perpi_xml_node* node, const char* name,
+                                      double x)
+{
+    return x >= 0.0 ? PERP_OK
+                    : fail(r, node->line, "<%s> %s: must be >= 0, got %g", node->name, name, x);
+}
+
 static perp_status read_limit(const reader* r, const perpi_xml_node* node, perpi_urdf_joint* joint)
 {
     static const char* const known[] = {"lower", "upper", "effort", "velocity", NULL};
@@ -472,10 +496,12 @@ static perp_status read_limit(const reader* r, const perpi_xml_node* node, perpi
                                                              : "");
     }
     PERPI_TRY(check_attributes(r, limit, known));
-    PERPI_TRY(numbers(r, limit, "lower", 1, &joint->lower, NULL));
-    PERPI_TRY(numbers(r, limit, "upper", 1, &joint->upper, NULL));
-    PERPI_TRY(not_negative(r, limit, "effort", &joint->effort));
-    PERPI_TRY(not_negative(r, limit, "velocity", &joint->velocity));
+    PERPI_TRY(bound(r, limit, "lower", -INFINITY, &joint->lower));
+    PERPI_TRY(bound(r, limit, "upper", INFINITY, &joint->upper));
+    PERPI_TRY(bound(r, limit, "effort", 0.0, &joint->effort));
+    PERPI_TRY(bound(r, limit, "velocity", 0.0, &joint->velocity));
+    PERPI_TRY(check_not_negative(r, limit, "effort", joint->effort));
+    PERPI_TRY(check_not_negative(r, limit, "velocity", joint->velocity));
     joint->has_limits = wanted;
     if (wanted && !(joint->lower <= joint->upper)) {
         return fail(r, limit->line, "<limit>: lower must be <= upper, got %g and %g", joint->lower,

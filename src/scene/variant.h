@@ -14,4 +14,12 @@ PERP_NODISCARD perp_status perpi_scene_number(perp_scene* scene, const char* nam
 PERP_NODISCARD perp_status perpi_scene_variant(perp_scene* scene, const char* name, double value,
                                                perp_model** model, perp_sim_def* numbers);
 
+/* With several values instead. */
+PERP_NODISCARD perp_status perpi_scene_variant_of(perp_scene* scene, const char* const* name,
+                                                  const double* value, int32_t count,
+                                                  perp_model** model, perp_sim_def* numbers);
+/* Whether a parameter (or the number at a JSON pointer) stands in bodies alone, beside measures and stops: body[i] is true of those
+ * it may stand in, directly or by other parameters. It may be more than there are. */
+bool perpi_scene_stands_in(const perp_scene* scene, const char* name, bool* body);
+
 #endif

@@ -429,6 +429,10 @@ static void put_mass(writer* w, json_t* body, const perp_body_def* def, int32_t 
     const perpi_body* made_of = &w->model->body[index];
     const bool by_mass = w->by_mass[index];
     const double* inertia = by_mass ? &made_of->inertia.m[0][0] : def->inertia;
+    if (def->massless) {
+        put(w, body, "massless", json_true());
+        return;
+    }
     put_number(w, body, "mass", by_mass ? made_of->mass : def->mass, NAN);
     put_number(w, body, "density", by_mass ? NAN : def->density, NAN);
     if (by_mass || def->has_inertia) {
@@ -598,6 +602,7 @@ static json_t* joint_json(writer* w, size_t index)
     put_number(w, joint, "friction", def->friction, 0.0);
     put_number(w, joint, "damping", def->damping, 0.0);
     put_number(w, joint, "armature", def->armature, 0.0);
+    put_number(w, joint, "velocity_limit", def->velocity_limit, INFINITY);
     if (def->motor.type != PERP_MOTOR_NONE) {
         put(w, joint, "motor", motor_json(w, &def->motor));
     }

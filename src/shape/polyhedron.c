@@ -5,6 +5,7 @@
  */
 #include "shape/polyhedron.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -312,6 +313,30 @@ static double middle_of(const perpi_polyhedron* p, int32_t f, int axis)
     return 0.5 * lo + 0.5 * hi;
 }
 
+static void find_cone(const perpi_polyhedron* p, const ranked_face* face, int32_t count,
+                      perpi_face_node* node)
+{
+    vec3 sum = v3(0, 0, 0);
+    for (int32_t i = 0; i < count; ++i) {
+        sum = v3_add(sum, p->normal[face[i].face]);
+    }
+    const double length = v3_norm(sum);
+    node->axis = length > 0.0 ? v3_scale(1.0 / length, sum) : v3(0, 0, 1);
+    double least = 1.0;
+    for (int32_t i = 0; i < count; ++i) {
+        const int32_t f = face[i].face;
+        for (int32_t c = p->face_start[f]; c < p->face_start[f + 1]; ++c) {
+            const int32_t v = p->corner[c];
+            for (int32_t k = 2 * p->around_start[v]; k < 2 * p->around_start[v + 1]; ++k) {
+                const int32_t other = p->edge[p->around[k / 2]].face[k % 2];
+                const double cosine = v3_dot(node->axis, p->normal[other]);
+                least = cosine < least ? cosine : least;
+            }
+        }
+    }
+    node->cone = acos(least > -1.0 ? least : -1.0) + 1e-7; /* rounding of the cosine near 1 */
+}
+
 /* Halves the faces by their middles along the longest side of their box. Depth: log2(faces). */
 static void grow_tree(perpi_polyhedron* p, ranked_face* face, int32_t first, int32_t count)
 {
@@ -326,6 +351,7 @@ static void grow_tree(perpi_polyhedron* p, ranked_face* face, int32_t first, int
             node->hi = v3(fmax(node->hi.x, x.x), fmax(node->hi.y, x.y), fmax(node->hi.z, x.z));
         }
     }
+    find_cone(p, face + first, count, node);
     if (count <= LEAF) {
         node->first = first;
         node->count = count;

@@ -19,6 +19,8 @@ typedef struct perpi_edge {
 /* A node of the tree over the faces: an axis-parallel box; children follow, or faces. */
 typedef struct perpi_face_node {
     vec3 lo, hi;
+    vec3 axis;   /* the normals of its faces, and of those that share a vertex with one, are ... */
+    double cone; /* ... within this angle of it */
     int32_t first; /* inner node: its left child is the next node, this is the right one;
                       leaf: the first face, in `order` */
     int32_t count; /* leaf: number of faces; inner node: 0 */

@@ -401,6 +401,7 @@ static perp_status try_length(perp_sim* sim, double h, bool accept_unsolved, dou
     perpi_trial* end = &sim->trial;
     const perpi_filter filter = filter_of(sim, h, accept_unsolved);
     const double kinetic = perp_sim_energy(sim).kinetic;
+    sim->halves.ease = filter.ease;
     perp_status status = half_steps(sim, h, &filter, &sum);
     if (status != PERP_OK) {
         return status;

@@ -72,6 +72,8 @@ perp_status perpi_sim_check_equations(const perp_sim* sim, const char* what)
         why = "joint_correction (set it to false)";
     } else if (sim->user.on_step != NULL || sim->user.callback_count > 0) {
         why = "user code";
+    } else if (model->massless_count > 0) {
+        why = "bodies without mass";
     } else if (coupled) {
         why = "gears and armature of joints";
     } else if (integrals) {

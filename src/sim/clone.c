@@ -118,7 +118,10 @@ perp_status perp_sim_clone(const perp_sim* sim, perp_context* context, perp_sim*
     if (status != PERP_OK) {
         return status;
     }
-    status = perpi_sim_tune_like(c, sim);
+    status = perpi_collider_find_reach(c->work.collider, sim->work.collider);
+    if (status == PERP_OK) {
+        status = perpi_sim_tune_like(c, sim);
+    }
     if (status == PERP_OK) {
         status = copy_state(sim, c);
     }

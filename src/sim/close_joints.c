@@ -106,6 +106,9 @@ perp_status perpi_close_joints(perpi_step* step, perpi_joint_closing* closing)
     int32_t count = 0;
     bool taken = false, closed = false, within = false;
     *closing = PERPI_CLOSING_OTHERS;
+    if (f->tie_count > 0) { /* k depends on b: the rows change with every correction */
+        return PERP_OK;
+    }
     const bool factored = strcmp(step->report.solver, PERPI_JOINT_SOLVER) == 0;
     perp_status status =
         factored ? PERP_OK

@@ -7,6 +7,7 @@
 #include "sim/measure.h"
 #include "step/force_rows.h"
 #include "step/repair.h"
+#include "step/smooth_step.h"
 
 /* ---- checking the definition ----------------------------------------------------------------- */
 
@@ -150,6 +151,19 @@ static bool carries_momentum(const perp_sim* sim)
            !sim->stepper->equilibrium_search && perpi_momentum_differs(sim->model);
 }
 
+/* Heaps: see perpi_contact_rules. In scenes of fewer bodies the solvers meet few such pairs at once. */
+static const double ALIGNED = 1e-5; /* radians */
+
+static double choose_alignment(const perp_model* model)
+{
+    enum { HEAP = 50 }; /* dynamic bodies */
+    int32_t dynamic = 0;
+    for (size_t i = 0; i < model->body_count; ++i) {
+        dynamic += model->body[i].type == PERP_BODY_DYNAMIC;
+    }
+    return model->dimension == 3 && dynamic >= HEAP ? ALIGNED : 0.0;
+}
+
 /* Selects contact model, stepper and settings, and checks that they are compatible. */
 static perp_status choose_models(perp_sim* sim, const perp_sim_def* def)
 {
@@ -157,6 +171,7 @@ static perp_status choose_models(perp_sim* sim, const perp_sim_def* def)
     perpi_step* work = &sim->work;
     perp_status status = check_cone(context, sim->model, def, &work->rules);
     work->rules.single_primary = def->single_primary;
+    work->rules.align = choose_alignment(sim->model);
     if (status != PERP_OK) {
         return status;
     }
@@ -322,6 +337,17 @@ static perp_status find_loops(perp_sim* sim)
         sim->correction.any_loop = sim->correction.any_loop || sim->correction.loop[i];
     }
     return status;
+}
+
+/* Bodies without mass. */
+static perp_status check_frames(const perp_model* model)
+{
+    if (model->massless_count > 0 && model->bounces && model->impact_law == PERP_IMPACT_POISSON) {
+        return perpi_fail(model->context, PERP_ERROR_UNSUPPORTED,
+                          "restitution: Poisson's law does not take bodies without mass; use "
+                          "Newton's");
+    }
+    return perpi_chains_check(model);
 }
 
 /* Workspace of the outer iteration. Velocities are compared in the norm of the kinetic energy. */
@@ -491,6 +517,9 @@ static perp_status create_parts(perp_sim* sim, const perp_sim_def* asked)
     }
     status = perpi_sim_check_springs(sim);
     if (status == PERP_OK) {
+        status = check_frames(sim->model);
+    }
+    if (status == PERP_OK) {
         status = perpi_sim_start(sim);
     }
     return status == PERP_OK ? perpi_measures_create(sim) : status;
@@ -527,11 +556,18 @@ perp_status perpi_sim_create_quietly(perp_context* context, const perp_model* mo
 perp_status perp_sim_create(perp_context* context, const perp_model* model, const perp_sim_def* def,
                             perp_sim** sim)
 {
-    const perp_status status = perpi_sim_create_quietly(context, model, def, sim);
+    perp_sim* made = NULL;
+    perp_status status = perpi_sim_create_quietly(context, model, def, &made);
     if (status == PERP_OK) {
-        perpi_sim_warn_of_crossing(*sim);
+        status = perpi_collider_find_reach(made->work.collider, NULL);
     }
-    return status;
+    if (status != PERP_OK) {
+        perp_sim_destroy(made);
+        return status;
+    }
+    perpi_sim_warn_of_crossing(made);
+    *sim = made;
+    return PERP_OK;
 }
 
 /* ---- destroying ------------------------------------------------------------------------------ */
@@ -542,6 +578,7 @@ static void free_step(perpi_step* x)
     perpi_collider_destroy(x->collider);
     perpi_formulation_destroy(x->formulation);
     perpi_joint_system_destroy(x->system);
+    perpi_smooth_solver_destroy(x->smooth);
     void* const owned[] = {x->check,
                            x->middle,
                            x->q_start,

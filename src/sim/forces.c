@@ -91,6 +91,7 @@ static perp_status refuse(const finder* x)
     }
     for (size_t i = 0; i < model->body_count; ++i) {
         what = model->body[i].support.points > 0 ? "supports" : what;
+        what = model->body[i].massless ? "bodies without mass" : what;
         what = model->body[i].layer.soft ? "soft layers (a body's compliance)" : what;
     }
     what = model->controller_count > 0 ? "controllers" : what;

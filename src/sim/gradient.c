@@ -12,12 +12,14 @@
 
 #include <string.h>
 
+#include "sim/gradient_motion.h"
 #include "sim/gradient_quantity.h"
 #include "sim/gradient_run.h"
 #include "sim/gradient_uses.h"
 #include "sim/measure.h"
 #include "sim/measure_timed.h"
 #include "sim/tape.h"
+#include "step/gear_rows.h"
 #include "step/linear_step.h"
 
 int32_t perpi_gradient_start_size(const perp_model* model)
@@ -43,15 +45,17 @@ perp_status perpi_gradient_check_sim(perp_sim* sim)
     if (model->impact_law == PERP_IMPACT_POISSON && model->bounces) {
         return refuse(sim, "Poisson's law of impact has no derivative; use Newton's");
     }
-    if (sim->adaptive && model->joint_count > 0) {
-        return refuse(sim, "adaptive steps with joints have no derivative");
-    }
     if (sim->work.settings.joint_middle) {
         return refuse(
             sim, "joint_direction 'middle' has no derivative; give \"joint_direction\": \"start\"");
     }
-    if (sim->correction.project != NULL) {
-        return refuse(sim, "joint_correction has no derivative; set it to false");
+    for (size_t i = 0; sim->correction.project != NULL && i < model->joint_count; ++i) {
+        if (model->joint[i].type == PERP_JOINT_GEAR && !perpi_gear_soft(&model->joint[i])) {
+            return perpi_fail(sim->context, PERP_ERROR_UNSUPPORTED,
+                              "gradient: gear '%s': rigid gears have no derivative with "
+                              "joint_correction; set it to false",
+                              model->joint[i].name);
+        }
     }
     if (sim->user.on_step != NULL || sim->user.callback_count > 0) {
         return refuse(sim, "steps that user code takes part in have no derivative");
@@ -59,14 +63,12 @@ perp_status perpi_gradient_check_sim(perp_sim* sim)
     if (sim->def.allow_overlap) {
         return refuse(sim, "allow_overlap moves bodies at the start, which has no derivative");
     }
-    for (size_t i = 0; i < sim->model->controller_count; ++i) {
-        if (sim->model->controller[i].gravity) {
-            return refuse(sim, "feed-forward of gravity has no derivative");
-        }
+    if (model->massless_count > 0) {
+        return refuse(sim, "bodies without mass have no derivative");
     }
-    for (size_t i = 0; i < sim->model->joint_count; ++i) {
-        if (sim->model->joint[i].type == PERP_JOINT_GEAR || sim->model->joint[i].armature > 0.0) {
-            return refuse(sim, "gears and armature of joints have no derivative");
+    for (size_t i = 0; i < sim->model->controller_count; ++i) {
+        if (sim->model->controller[i].rows == 2) {
+            return refuse(sim, "controllers of joints with a velocity_limit have no derivative");
         }
     }
     for (size_t i = 0; i < model->body_count; ++i) {
@@ -210,6 +212,9 @@ perp_status perpi_gradient_allocate(perpi_gradient_work* g)
     if (status == PERP_OK) {
         status = allocate_light(g);
     }
+    if (status == PERP_OK) {
+        status = perpi_motions_create(g, &g->motions);
+    }
     return status == PERP_OK ? perpi_linear_step_create(g->context, &g->linear) : status;
 }
 
@@ -219,6 +224,7 @@ void perpi_gradient_free(perpi_gradient_work* g)
     perpi_tape_free(&g->tape);
     perpi_tape_free(&g->without);
     perpi_uses_destroy(g->uses);
+    perpi_motions_destroy(g->motions);
     perpi_linear_step_destroy(g->linear);
     perpi_roll_free(g);
     void* const owned[] = {g->before,    g->light_room, g->room,         g->time,
@@ -310,396 +316,6 @@ static perp_status run_forward(perpi_gradient_work* g, double* value)
     return status;
 }
 
-/* ---- samples -------------------------------------------------------------------------------------*/
-
-/* Weight of state k in a window (measure_timed.h): the expression is linear in a step. */
-double perpi_gradient_window_weight(const perpi_gradient_work* g, int64_t k,
-                                    const perp_measure_def* def, double window)
-{
-    const double every = def->every > 0.0 ? def->every : def->over;
-    const double begin = g->time[0], end = begin + window * every;
-    double weight = 0.0;
-    for (int side = 0; side < 2; ++side) { /* the steps before and after the state */
-        const int64_t from = k - 1 + side;
-        if (from < 0 || from + 1 >= g->count || !(end > begin)) {
-            continue;
-        }
-        const double t0 = g->time[from], t1 = g->time[from + 1];
-        const double a = end - def->over > t0 ? end - def->over : t0, b = end < t1 ? end : t1;
-        const double part = (0.5 * (a + b) - t0) / (t1 - t0);
-        weight += b > a ? (b - a) * (side == 0 ? part : 1.0 - part) : 0.0;
-    }
-    return weight / (def->kind == PERP_MEASURE_MEAN ? def->over : 1.0);
-}
-
-/* Weight of state k in the measure; of a condition that becomes true, of its margin. */
-static double weight_of(const perpi_gradient_work* g, int64_t k)
-{
-    const int64_t last = g->count - 1;
-    const double left = k > 0 ? g->time[k] - g->time[k - 1] : 0.0;
-    const double right = k < last ? g->time[k + 1] - g->time[k] : 0.0;
-    const double span = g->time[last] - g->time[0];
-    const perp_measure_def* def = &g->sim->asked.measure[g->in->measure];
-    if (def->over > 0.0) {
-        /* the last one that has ended */
-        const double every = def->every > 0.0 ? def->every : def->over;
-        return perpi_gradient_window_weight(g, k, def,
-                                            perpi_timed_passed(g->time[last] - g->time[0], every));
-    }
-    switch (g->kind) {
-    case PERP_MEASURE_MAX:
-    case PERP_MEASURE_MIN: return k == g->extreme ? 1.0 : 0.0;
-    case PERP_MEASURE_MEAN:
-        return span > 0.0 ? 0.5 * (left + right) / span : (k == last ? 1.0 : 0.0);
-    case PERP_MEASURE_INTEGRAL: return 0.5 * (left + right);
-    case PERP_MEASURE_SUM: {
-        const double every = def->every;
-        const double begin = g->time[0];
-        return k == 0 ? 0.0
-                      : perpi_timed_passed(g->time[k] - begin, every) -
-                            perpi_timed_passed(g->time[k - 1] - begin, every);
-    }
-    case PERP_MEASURE_FIRST_TIME:
-        return g->crossing > 0 && (k == g->crossing || k == g->crossing - 1) ? 1.0 : 0.0;
-    default: return k == last ? 1.0 : 0.0;
-    }
-}
-
-perpi_view perpi_gradient_view(const perpi_gradient_work* g, size_t frame)
-{
-    const perpi_tape* t = &g->tape;
-    return (perpi_view){.model = g->model,
-                        .sim = g->sim,
-                        .q = perpi_tape_q(t, frame),
-                        .v = perpi_tape_v(t, frame),
-                        .memory = perpi_tape_s(t, frame),
-                        .joint = perpi_tape_joint(t, frame)};
-}
-
-void perpi_gradient_read_slots(const perpi_gradient_work* g, const perpi_expr* expr,
-                               const perpi_view* view)
-{
-    for (int32_t i = 0; i < g->quantity_count; ++i) {
-        if (perpi_expr_has_slot(expr, g->slot_base + i)) {
-            g->slot[g->slot_base + i] = perpi_quantity_at(view, &g->quantity[i]);
-        }
-    }
-}
-
-/* The margin of the condition at a state. */
-static double margin_at(const perpi_gradient_work* g, size_t frame, int64_t k)
-{
-    double margin = NAN;
-    const double t = g->time[k];
-    const perpi_view view = perpi_gradient_view(g, frame);
-    perpi_uses_read(g->uses, k);
-    perpi_gradient_read_slots(g, g->expr, &view);
-    (void)perpi_expr_margin(g->expr, t, g->slot, &margin);
-    return margin;
-}
-
-/* d (time of the crossing) / d (margin at state k): between the states the margin is linear in time. */
-static double crossing_weight(const perpi_gradient_work* g, int64_t k, double before, double after)
-{
-    const double span = g->time[g->crossing] - g->time[g->crossing - 1];
-    const double rise = after - before;
-    if (!(before <= 0.0) || !(rise > 0.0)) {
-        return 0.0; /* the time of a step, which is fixed */
-    }
-    return span * (k == g->crossing ? before : -after) / (rise * rise);
-}
-
-/* Energies, momenta and coordinates of joints depend on the model itself, too. */
-void perpi_gradient_add_quantity(const perpi_gradient_work* g, const perpi_view* view,
-                                 const perp_quantity* quantity, double weight, double* gradient)
-{
-    const bool depends =
-        quantity->kind == PERP_QUANTITY_ENERGY || quantity->kind == PERP_QUANTITY_MOMENTUM ||
-        quantity->kind == PERP_QUANTITY_ANGULAR_MOMENTUM ||
-        quantity->kind == PERP_QUANTITY_COORDINATE || quantity->kind == PERP_QUANTITY_RATE;
-    for (int32_t i = 0; depends && i < g->in->parameter_count; ++i) {
-        const perpi_gradient_parameter* p = &g->in->parameter[i];
-        for (int n = 0; p->model[0] != NULL && n < PERPI_GRADIENT_MODELS; ++n) {
-            perpi_view x = *view;
-            x.model = p->model[n];
-            gradient[i] += weight * p->weight[n] * perpi_quantity_at(&x, quantity);
-        }
-    }
-}
-
-double perpi_gradient_by_slot(const perpi_gradient_work* g, int32_t measure, double t, int32_t slot)
-{
-    bool of_step;
-    const perpi_expr* expr = perpi_measures_expr(g->sim, measure, &of_step);
-    double by = 0.0, margin;
-    if (g->sim->asked.measure[measure].kind == PERP_MEASURE_FIRST_TIME) {
-        (void)perpi_expr_margin_derivative(expr, t, g->slot, slot, &margin, &by);
-        return by;
-    }
-    return perpi_expr_slot_derivative(expr, t, g->slot, slot);
-}
-
-/* y += weight d expression / d state; of the parameters, what the expression itself has of them. */
-void perpi_gradient_add_sample(perpi_gradient_work* g, int32_t measure, int64_t k, size_t frame,
-                               double weight, double* y)
-{
-    bool of_step;
-    const perpi_expr* own = perpi_measures_expr(g->sim, measure, &of_step);
-    const perpi_view view = perpi_gradient_view(g, frame);
-    const double t = g->time[k];
-    const bool condition = g->sim->asked.measure[measure].kind == PERP_MEASURE_FIRST_TIME;
-    perpi_gradient_read_slots(g, own, &view);
-    for (int32_t i = 0; i < g->quantity_count; ++i) {
-        const int32_t slot = g->slot_base + i;
-        if (!perpi_expr_has_slot(own, slot)) {
-            continue;
-        }
-        const double by = perpi_gradient_by_slot(g, measure, t, slot);
-        if (by != 0.0) {
-            perpi_quantity_differentiate(&view, &g->quantity[i], weight * by, g->q, g->v, y);
-            perpi_gradient_add_quantity(g, &view, &g->quantity[i], weight * by, g->gradient);
-        }
-    }
-    for (int32_t i = 0; i < g->in->parameter_count; ++i) {
-        const perpi_gradient_parameter* p = &g->in->parameter[i];
-        perpi_expr* const* expr =
-            p->expr != NULL ? p->expr + PERPI_GRADIENT_MODELS * measure : NULL;
-        for (int n = 0; expr != NULL && expr[0] != NULL && n < PERPI_GRADIENT_MODELS; ++n) {
-            double value = 0.0;
-            if (condition) {
-                (void)perpi_expr_margin(expr[n], t, g->slot, &value);
-            } else {
-                value = perpi_expr_eval_names(expr[n], t, g->slot);
-            }
-            g->gradient[i] += weight * p->weight[n] * value;
-        }
-    }
-}
-
-void perpi_gradient_sample(perpi_gradient_work* g, int64_t k, size_t frame,
-                           const size_t crossing[2], double* y)
-{
-    double weight = weight_of(g, k);
-    if (weight != 0.0 && g->kind == PERP_MEASURE_FIRST_TIME) {
-        weight = crossing_weight(g, k, margin_at(g, crossing[0], g->crossing - 1),
-                                 margin_at(g, crossing[1], g->crossing));
-    }
-    if (weight != 0.0 && g->uses == NULL) {
-        perpi_gradient_add_sample(g, g->in->measure, k, frame, weight, y);
-    }
-    if (g->uses != NULL) {
-        perpi_uses_sample(g->uses, k, frame, weight, y);
-    }
-}
-
-/* The expression at a state. */
-static double expression_at(const perpi_gradient_work* g, int64_t k, size_t frame)
-{
-    const perpi_view view = perpi_gradient_view(g, frame);
-    perpi_gradient_read_slots(g, g->expr, &view);
-    return perpi_expr_eval_names(g->expr, g->time[k], g->slot);
-}
-
-double perpi_gradient_sample_time(perpi_gradient_work* g, int64_t k, const size_t* frame)
-{
-    const int64_t last = g->count - 1;
-    const double weight = weight_of(g, k);
-    const bool area = g->kind == PERP_MEASURE_INTEGRAL || g->kind == PERP_MEASURE_MEAN;
-    double by = 0.0;
-    if (g->kind == PERP_MEASURE_FIRST_TIME) {
-        if (weight == 0.0) {
-            return 0.0;
-        }
-        const double before = margin_at(g, frame[g->crossing - 1], g->crossing - 1);
-        const double after = margin_at(g, frame[g->crossing], g->crossing);
-        const bool between = before <= 0.0 && after > before;
-        const double part = between ? -before / (after - before) : 1.0;
-        return k == g->crossing ? part : 1.0 - part;
-    }
-    if (weight != 0.0) {
-        const perpi_view view = perpi_gradient_view(g, frame[k]);
-        perpi_gradient_read_slots(g, g->expr, &view);
-        by = weight * perpi_expr_slot_derivative(g->expr, g->time[k], g->slot, -1);
-    }
-    if (area) { /* the trapezoidal rule */
-        const double span = g->time[last] - g->time[0];
-        const double f = expression_at(g, k, frame[k]);
-        const double left = k > 0 ? expression_at(g, k - 1, frame[k - 1]) + f : 0.0;
-        const double right = k < last ? expression_at(g, k + 1, frame[k + 1]) + f : 0.0;
-        const double edge = 0.5 * (left - right);
-        by += g->kind == PERP_MEASURE_INTEGRAL ? edge : span > 0.0 ? edge / span : 0.0;
-    }
-    return by;
-}
-
-/* ---- one step ------------------------------------------------------------------------------------*/
-
-/* The offset of the poses that an impact left in the memory of a frame; NULL: there is none. */
-static const double* offset_of(const perpi_gradient_work* g, const double* s)
-{
-    const int32_t at = g->sim->work.offset_at;
-    bool any = false;
-    for (int32_t i = 0; at >= 0 && i < g->tape.v_size; ++i) {
-        any = any || s[at + i] != 0.0;
-    }
-    return any ? s + at : NULL;
-}
-
-static void join_inputs(const perpi_gradient_work* g, const perp_joint_record* start,
-                        const perp_joint_record* end, perpi_joint_input* joint)
-{
-    for (int32_t i = 0; i < g->tape.joint_count; ++i) {
-        joint[i] = (perpi_joint_input){.turns = {start[i].turns[0], start[i].turns[1]},
-                                       .target = end[i].target,
-                                       .effort = end[i].applied,
-                                       .ease = 1.0};
-    }
-}
-
-/* The step without the contacts of the impact that led to `frame`, into g->step_without; NULL: not known. */
-static const perpi_taken_step* step_without(perpi_gradient_work* g, size_t from, size_t frame)
-{
-    const perpi_tape *t = &g->tape, *w = &g->without;
-    const perpi_tape_frame* found = perpi_tape_find(w, t->frame[frame].step);
-    if (found == NULL) {
-        return NULL;
-    }
-    const size_t i = (size_t)(found - w->frame);
-    perpi_joint_input* joint = g->joint + t->joint_count;
-    join_inputs(g, perpi_tape_joint(t, from), perpi_tape_joint(w, i), joint);
-    g->step_without = (perpi_taken_step){.in = {.model = g->model,
-                                                .t = t->frame[from].time,
-                                                .h = found->h,
-                                                .q = perpi_tape_q(t, from),
-                                                .v = perpi_tape_v(t, from),
-                                                .contact = perpi_tape_contact(w, i),
-                                                .contact_count = found->contact_count,
-                                                .joint = joint,
-                                                .s = perpi_tape_s(t, from),
-                                                .q_end = perpi_tape_q(t, from),
-                                                .v_end = perpi_tape_v(t, from),
-                                                .settings = perpi_sim_step_settings(g->sim)},
-                                         .s_end = perpi_tape_s(w, i),
-                                         .joint_end = perpi_tape_joint(w, i),
-                                         .v_solved = perpi_tape_v_solved(w, i),
-                                         .q_end = perpi_tape_q(w, i),
-                                         .v_end = perpi_tape_v(w, i),
-                                         .carries = g->sim->v_solved != NULL,
-                                         .offset = offset_of(g, perpi_tape_s(t, from))};
-    return &g->step_without;
-}
-
-/* An impact of fixed steps happens in the step that follows it. */
-static void make_impact(perpi_gradient_work* g, size_t from, size_t frame, perpi_taken_step* step)
-{
-    const int32_t at = g->sim->work.offset_at;
-    step->impact = true;
-    step->carries = false;
-    step->offset_end = perpi_tape_s(&g->tape, frame) + at;
-    step->h_meeting = perpi_sim_tick_length(g->sim, g->tape.frame[frame].tick);
-    step->h_nominal = g->sim->work.nominal_h;
-    step->without = step_without(g, from, frame);
-}
-
-/* The step that led to `frame` of the tape. */
-perpi_taken_step perpi_gradient_step(perpi_gradient_work* g, size_t from, size_t frame)
-{
-    const perpi_tape* t = &g->tape;
-    /* after an impact there is no rolling */
-    const bool rolls =
-        t->frame[from].kind == PERP_STEP_TIME && t->frame[frame].kind == PERP_STEP_TIME;
-    const double* before = !rolls ? NULL : from > 0 ? perpi_tape_q(t, from - 1) : g->q_before;
-    join_inputs(g, perpi_tape_joint(t, from), perpi_tape_joint(t, frame), g->joint);
-    perpi_taken_step step = {.in = {.model = g->model,
-                                    .t = t->frame[from].time,
-                                    .h = t->frame[frame].h,
-                                    .q = perpi_tape_q(t, from),
-                                    .v = perpi_tape_v(t, from),
-                                    .contact = perpi_tape_contact(t, frame),
-                                    .contact_count = t->frame[frame].contact_count,
-                                    .joint = g->joint,
-                                    .s = perpi_tape_s(t, from),
-                                    .q_end = perpi_tape_q(t, from),
-                                    .v_end = perpi_tape_v(t, from),
-                                    .settings = perpi_sim_step_settings(g->sim)},
-                             .s_end = perpi_tape_s(t, frame),
-                             .joint_end = perpi_tape_joint(t, frame),
-                             .v_solved = perpi_tape_v_solved(t, frame),
-                             .q_end = perpi_tape_q(t, frame),
-                             .v_end = perpi_tape_v(t, frame),
-                             .carries = g->sim->v_solved != NULL,
-                             .q_before = before,
-                             .contact_before = before != NULL ? perpi_tape_contact(t, from) : NULL,
-                             .contact_before_count =
-                                 before != NULL ? t->frame[from].contact_count : 0,
-                             .h_before = t->frame[from].h,
-                             .offset = offset_of(g, perpi_tape_s(t, from))};
-    if (t->frame[frame].kind != PERP_STEP_TIME && !g->sim->adaptive) {
-        make_impact(g, from, frame, &step);
-    }
-    return step;
-}
-
-void perpi_gradient_count(perpi_gradient_work* g, const perpi_tape_frame* frame, bool immaterial)
-{
-    perp_gradient_flags* f = g->flags;
-    const perpi_linear_report* report = perpi_linear_step_report(g->linear);
-    unsigned flags = report->flags | frame->flags;
-    const double start = frame->time - frame->h;
-    f->weak += (flags & PERPI_LINEAR_WEAK) != 0;
-    f->undetermined += (flags & PERPI_LINEAR_UNDETERMINED) != 0;
-    if (immaterial) {
-        f->immaterial += 1;
-        flags &= ~(unsigned)PERPI_GRADIENT_DOUBTS;
-        if (g->in->mode == PERP_GRADIENT_FORWARD) { /* backwards the whole gradient tells */
-            flags &= ~(unsigned)PERPI_LINEAR_ROLLS;
-        }
-    }
-    f->choice += (flags & (PERPI_LINEAR_CHOICE | PERPI_LINEAR_ROLLS)) != 0;
-    f->fallback += (flags & PERPI_LINEAR_FALLBACK) != 0;
-    if (report->margin < f->margin) {
-        f->margin = report->margin;
-        f->margin_time = start;
-    }
-    if (flags == PERPI_LINEAR_ROLLS) {
-        g->rolls += 1;
-    } else if (flags != 0) {
-        g->first_other = !(start >= g->first_other) ? start : g->first_other;
-    }
-    if (flags != 0) {
-        f->flagged += 1;
-        f->first_time = !(start >= f->first_time) ? start : f->first_time;
-    }
-}
-
-bool perpi_gradient_enters(const perpi_gradient_work* g, const perpi_gradient_parameter* p)
-{
-    return p->steps && (!p->impacts_only || perpi_linear_step_is_impact(g->linear));
-}
-
-/* d of what a parameter changes of the step, into g->parameter. */
-perp_status perpi_gradient_vary(perpi_gradient_work* g, const perpi_gradient_parameter* p)
-{
-    const size_t size = (size_t)perpi_linear_step_parameter_size(g->linear);
-    memset(g->parameter, 0, size * sizeof *g->parameter);
-    perp_status status = PERP_OK;
-    for (int n = 0; n < PERPI_GRADIENT_MODELS && status == PERP_OK; ++n) {
-        if (p->weight[n] == 0.0) {
-            continue;
-        }
-        const perpi_variation by = {.model = p->model[n], .geometry = p->geometry};
-        status = perpi_linear_step_vary(g->linear, &by, p->weight[n], g->parameter);
-    }
-    return status;
-}
-
-perp_status perpi_gradient_room(perpi_gradient_work* g)
-{
-    const size_t size = (size_t)perpi_linear_step_parameter_size(g->linear);
-    return perpi_grow(g->context, &g->parameter, &g->parameter_capacity, 3 * size,
-                      sizeof *g->parameter);
-}
-
 /* ---- backwards -----------------------------------------------------------------------------------*/
 
 static perp_status step_back(perpi_gradient_work* g, size_t frame)
@@ -752,13 +368,16 @@ static perp_status step_back(perpi_gradient_work* g, size_t frame)
     if (status == PERP_OK && g->in->light_count > 0) {
         perpi_linear_step_light(g->linear, multiplier, &g->light);
     }
+    if (status == PERP_OK) {
+        status = perpi_motions_step(g->motions, step.in.t, step.in.h);
+    }
+    if (status == PERP_OK) {
+        perpi_motions_contract(g->motions, multiplier);
+    }
     for (int32_t i = 0; status == PERP_OK && i < g->in->parameter_count; ++i) {
         if (perpi_gradient_enters(g, &g->in->parameter[i])) {
-            status = perpi_gradient_vary(g, &g->in->parameter[i]);
             double sum = 0.0;
-            for (int32_t k = 0; k < size; ++k) {
-                sum += g->parameter[k] * multiplier[k];
-            }
+            status = perpi_gradient_product(g, i, multiplier, &sum);
             g->gradient[i] += sum;
             if (g->roll.begun) {
                 g->roll.off[i] -= sum;

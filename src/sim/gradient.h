@@ -16,8 +16,14 @@ typedef struct perpi_gradient_parameter {
     bool steps;                           /* it changes steps, not the start alone */
     bool geometry;                        /* sizes or places of shapes */
     bool impacts_only;                    /* of steps it changes impacts alone: restitution */
-    int32_t light_first, light_count; /* forward: its light numbers, if steps have no other of it */
-    const double* start;              /* d start state / d theta, laid out as linear_step.h says */
+    /* Steps in time have of it its light numbers and the motions of some bodies alone. Backwards the light numbers of such
+     * parameters have derivatives of their own, which are multiplied at the end. */
+    bool chained;
+    int32_t light_first, light_count; /* of perpi_gradient_input.light */
+    const int32_t* motion;            /* bodies whose motion it changes */
+    int32_t motion_count;
+    bool rough;          /* a number of the scene has a kink at its value */
+    const double* start; /* d start state / d theta, laid out as linear_step.h says */
     /* expressions with its values: measure i has those from PERPI_GRADIENT_MODELS * i on; NULL: it has none of them. NULL:
      * nor has any measure */
     perpi_expr* const* expr;
@@ -61,9 +67,18 @@ PERP_NODISCARD perp_status perpi_gradient_check(perp_sim* sim, int32_t measure);
 /* Likewise, for quantities of the state along the run instead of a measure. */
 PERP_NODISCARD perp_status perpi_gradient_check_sim(perp_sim* sim);
 
+/* smooth.c: from here on the simulation has smoothed laws. Refuses what has none, and barrier parameters out of
+ * [PERPI_SMOOTH_LEAST, PERPI_SMOOTH_MOST]: below, redundant contacts leave impulses to rounding. */
+#define PERPI_SMOOTH_MOST 1.0
+#define PERPI_SMOOTH_LEAST 1e-8
+PERP_NODISCARD perp_status perpi_sim_smooth(perp_sim* sim, double barrier);
+
 /* And such parameters; perpi_gradient_run does so by itself. */
 PERP_NODISCARD perp_status perpi_gradient_check_parameters(perp_sim* sim,
                                                            const perpi_gradient_input* in);
+
+/* Whether a quantity of the state depends on numbers of the model, too. */
+bool perpi_gradient_reads_model(const perp_quantity* quantity);
 
 /* Runs the simulation from its present state to its end. gradient: parameter_count; start: derivatives by the start
  * state (perpi_gradient_start_size), only of the adjoint; NULL: not asked for. */

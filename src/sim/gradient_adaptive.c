@@ -63,6 +63,12 @@ static bool model_varies(const perp_model* model)
     for (size_t i = 0; i < model->shape_count; ++i) {
         any = any || value_varies(model->surface[i].velocity, 3);
     }
+    for (size_t i = 0; i < model->joint_count; ++i) {
+        any = any || value_varies(&model->joint[i].target, 1);
+    }
+    for (size_t i = 0; i < model->controller_count; ++i) {
+        any = any || value_varies(&model->controller[i].target, 1);
+    }
     return any;
 }
 
@@ -386,7 +392,7 @@ static perp_status impact_back(adaptive_back* x, int64_t k)
     const size_t frame = x->frame[k], from = x->frame[k - 1];
     perpi_taken_step step = perpi_gradient_step(g, from, frame);
     step.impact = true;
-    step.carries = false;
+    step.carries = step.corrected = false;
     step.q_before = NULL;
     step.contact_before = NULL;
     step.contact_before_count = 0;

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "sim/gradient_run.h"
+#include "sim/gradient_motion.h"
 
 /* What the direction changes of the step, into the second half of g->parameter. */
 static perp_status vary_along(perpi_gradient_work* g, bool* any)
@@ -20,7 +20,7 @@ static perp_status vary_along(perpi_gradient_work* g, bool* any)
         if (by == 0.0 || !perpi_gradient_enters(g, &g->in->parameter[i])) {
             continue;
         }
-        status = perpi_gradient_vary(g, &g->in->parameter[i]);
+        status = perpi_gradient_change(g, i);
         for (size_t k = 0; k < size; ++k) {
             sum[k] += by * g->parameter[k];
         }
@@ -37,6 +37,9 @@ static perp_status step_along(perpi_gradient_work* g, size_t frame)
     perp_status status = perpi_linear_step_make(g->linear, &step, &options);
     if (status == PERP_OK) {
         status = perpi_gradient_room(g);
+    }
+    if (status == PERP_OK) {
+        status = perpi_motions_step(g->motions, step.in.t, step.in.h);
     }
     if (status == PERP_OK) {
         status = vary_along(g, &any);

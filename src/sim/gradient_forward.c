@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "sim/gradient_jets.h"
-#include "sim/gradient_run.h"
+#include "sim/gradient_motion.h"
 
 /* Relative: derivatives of both states of a weak step that differ by less are the same. */
 static const double SAME = 1e-8;
@@ -28,25 +28,11 @@ double perpi_gradient_dot(int32_t n, const double* a, const double* b)
 
 /* ---- one step ------------------------------------------------------------------------------------*/
 
-/* What a parameter changes of the step, into g->parameter; NULL: nothing. */
-static perp_status change_by(perpi_gradient_work* g, const perpi_gradient_parameter* p,
-                             const double** change)
+/* What parameter i changes of the step, into g->parameter; NULL: nothing. */
+static perp_status change_by(perpi_gradient_work* g, int32_t i, const double** change)
 {
-    *change = perpi_gradient_enters(g, p) ? g->parameter : NULL;
-    if (*change == NULL) {
-        return PERP_OK;
-    }
-    if (p->light_count > 0 && !perpi_linear_step_is_impact(g->linear)) {
-        const size_t size = (size_t)perpi_linear_step_parameter_size(g->linear);
-        memset(g->parameter, 0, size * sizeof *g->parameter);
-        for (int32_t i = 0; i < p->light_count; ++i) {
-            const perpi_light_number* x = &g->in->light[p->light_first + i];
-            perpi_linear_step_light_change(g->linear, x->kind, x->index, x->part, x->value,
-                                           g->parameter);
-        }
-        return PERP_OK;
-    }
-    return perpi_gradient_vary(g, p);
+    *change = perpi_gradient_enters(g, &g->in->parameter[i]) ? g->parameter : NULL;
+    return *change != NULL ? perpi_gradient_change(g, i) : PERP_OK;
 }
 
 perp_status perpi_gradient_memory_room(perpi_gradient_work* g, int32_t before, int32_t after,
@@ -94,9 +80,12 @@ static perp_status carry(perpi_gradient_work* g, const perpi_taken_step* step, c
 {
     const size_t n = (size_t)g->size.total;
     perp_status status = perpi_gradient_room(g);
+    if (status == PERP_OK) {
+        status = perpi_motions_step(g->motions, step->in.t, step->in.h);
+    }
     for (int32_t i = 0; status == PERP_OK && i < g->in->parameter_count; ++i) {
         const double* change = NULL;
-        status = change_by(g, &g->in->parameter[i], &change);
+        status = change_by(g, i, &change);
         use_memory(g, step, i, g->memory[1]);
         if (status == PERP_OK) {
             status = perpi_linear_step_forward(g->linear, x + (size_t)i * n, change,
@@ -111,12 +100,13 @@ static bool carry_same(perpi_gradient_work* g, const perpi_taken_step* step, con
                        const double* next)
 {
     const size_t n = (size_t)g->size.total;
-    bool same = perpi_gradient_room(g) == PERP_OK;
+    bool same = perpi_gradient_room(g) == PERP_OK &&
+                perpi_motions_step(g->motions, step->in.t, step->in.h) == PERP_OK;
     for (int32_t i = 0; same && i < g->in->parameter_count; ++i) {
         const double* change = NULL;
         use_memory(g, step, i, g->memory_other);
         same =
-            change_by(g, &g->in->parameter[i], &change) == PERP_OK &&
+            change_by(g, i, &change) == PERP_OK &&
             perpi_linear_step_forward(g->linear, x + (size_t)i * n, change, g->other) == PERP_OK &&
             perpi_gradient_same(next + (size_t)i * n, g->other, g->size.total);
     }

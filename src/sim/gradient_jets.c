@@ -7,7 +7,9 @@
 #include "sim/measure.h"
 #include "sim/measure_timed.h"
 
-enum { MOST_CURVED = 12 }; /* slots of an expression whose curvature is computed */
+enum {
+    MOST_CURVED = PERPI_EXPR_SQUARE_SLOTS
+}; /* slots of an expression whose curvature is computed */
 
 /* A measure that takes part. Jets: value, gradient, curvature. */
 typedef struct jet_measure {
@@ -29,7 +31,7 @@ struct perpi_jets {
     double* room;
     double* quantity;     /* jets of quantities, at state quantity_at */
     int64_t* quantity_at; /* -1: none */
-    double *sample, *part;
+    double *sample, *part, *row;
     bool* need;
     int64_t k; /* the present state */
     size_t frame;
@@ -72,7 +74,7 @@ perp_status perpi_jets_create(perpi_gradient_work* g, const int32_t* measure, in
         status = perpi_alloc(g->context, quantities + 1, sizeof *j->quantity_at, &j->quantity_at);
     }
     if (status == PERP_OK) {
-        status = perpi_alloc(g->context, width * (3 * measures + quantities + 2), sizeof *j->room,
+        status = perpi_alloc(g->context, width * (3 * measures + quantities + 3), sizeof *j->room,
                              &j->room);
     }
     if (status != PERP_OK) {
@@ -88,6 +90,7 @@ perp_status perpi_jets_create(perpi_gradient_work* g, const int32_t* measure, in
     j->quantity = at;
     j->sample = at + width * quantities;
     j->part = j->sample + width;
+    j->row = j->part + width;
     for (int32_t i = 0; i < count; ++i) {
         mark_used(j, measure[i]);
         j->measure[measure[i]].wanted = true;
@@ -181,99 +184,30 @@ static double by_slot(const jet_measure* m, double t, const double* slots, int32
     return perpi_expr_slot_derivative(m->expr, t, slots, slot);
 }
 
-/* The positive part of a symmetric matrix, by Jacobi rotations. */
-static void keep_positive(int32_t n, double H[MOST_CURVED][MOST_CURVED])
-{
-    double V[MOST_CURVED][MOST_CURVED] = {{0}};
-    for (int32_t i = 0; i < n; ++i) {
-        V[i][i] = 1.0;
-    }
-    for (int sweep = 0; sweep < 30; ++sweep) {
-        double off = 0.0, all = 0.0;
-        for (int32_t a = 0; a < n; ++a) {
-            for (int32_t b = 0; b < n; ++b) {
-                all += H[a][b] * H[a][b];
-                off += a != b ? H[a][b] * H[a][b] : 0.0;
-            }
-        }
-        if (!(off > 1e-30 * all)) {
-            break;
-        }
-        for (int32_t a = 0; a < n; ++a) {
-            for (int32_t b = a + 1; b < n; ++b) {
-                if (H[a][b] == 0.0) {
-                    continue;
-                }
-                const double theta = 0.5 * (H[b][b] - H[a][a]) / H[a][b];
-                const double t =
-                    (theta >= 0.0 ? 1.0 : -1.0) / (fabs(theta) + sqrt(1.0 + theta * theta));
-                const double c = 1.0 / sqrt(1.0 + t * t), s = c * t;
-                for (int32_t k = 0; k < n; ++k) {
-                    const double x = H[k][a], y = H[k][b];
-                    H[k][a] = c * x - s * y;
-                    H[k][b] = s * x + c * y;
-                }
-                for (int32_t k = 0; k < n; ++k) {
-                    const double x = H[a][k], y = H[b][k];
-                    H[a][k] = c * x - s * y;
-                    H[b][k] = s * x + c * y;
-                }
-                for (int32_t k = 0; k < n; ++k) {
-                    const double x = V[k][a], y = V[k][b];
-                    V[k][a] = c * x - s * y;
-                    V[k][b] = s * x + c * y;
-                }
-            }
-        }
-    }
-    double value[MOST_CURVED];
-    for (int32_t i = 0; i < n; ++i) {
-        value[i] = H[i][i] > 0.0 ? H[i][i] : 0.0;
-    }
-    for (int32_t a = 0; a < n; ++a) {
-        for (int32_t b = 0; b < n; ++b) {
-            H[a][b] = 0.0;
-            for (int32_t i = 0; i < n; ++i) {
-                H[a][b] += value[i] * V[a][i] * V[b][i];
-            }
-        }
-    }
-}
+/* A term of the curvature of an expression: weight x x^T, x by its slots. */
+typedef struct curvature_sum {
+    perpi_jets* j;
+    const int32_t* slot;
+    int32_t count;
+    double* out;
+} curvature_sum;
 
-/* out += J' H J, H the positive part of the second derivatives of the expression by its slots. */
-static void add_curvature(perpi_jets* j, const jet_measure* m, double t, const int32_t* slot,
-                          int32_t count, double* out)
+static void add_square(void* user, double weight, const double* x)
 {
-    double* slots = j->g->slot;
-    double H[MOST_CURVED][MOST_CURVED] = {{0}};
-    bool curved = false;
-    for (int32_t b = 0; b < count; ++b) {
-        const double x = slots[slot[b]], delta = 1e-4 * (x != 0.0 ? fabs(x) : 1.0);
-        for (int32_t a = 0; a < count; ++a) {
-            slots[slot[b]] = x + delta;
-            const double up = by_slot(m, t, slots, slot[a]);
-            slots[slot[b]] = x - delta;
-            const double down = by_slot(m, t, slots, slot[a]);
-            slots[slot[b]] = x;
-            H[a][b] += 0.25 * (up - down) / delta;
-            H[b][a] += 0.25 * (up - down) / delta;
-            curved = curved || up != down;
+    const curvature_sum* s = user;
+    perpi_jets* j = s->j;
+    double* row = j->row;
+    memset(row, 0, (size_t)j->n * sizeof *row);
+    for (int32_t i = 0; i < s->count; ++i) {
+        const double* by = x[i] != 0.0 ? slot_jet(j, s->slot[i]) + 1 : NULL;
+        for (int32_t p = 0; by != NULL && p < j->n; ++p) {
+            row[p] += x[i] * by[p];
         }
     }
-    if (!curved) {
-        return;
-    }
-    keep_positive(count, H);
-    for (int32_t a = 0; a < count; ++a) {
-        const double* ja = slot_jet(j, slot[a]) + 1;
-        for (int32_t b = 0; b < count; ++b) {
-            const double* jb = slot_jet(j, slot[b]) + 1;
-            double* to = out + 1 + j->n;
-            for (int32_t p = 0; p < j->n; ++p) {
-                for (int32_t q = 0; q <= p; ++q) {
-                    *to++ += H[a][b] * ja[p] * jb[q];
-                }
-            }
+    double* to = s->out + 1 + j->n;
+    for (int32_t p = 0; p < j->n; ++p) {
+        for (int32_t q = 0; q <= p; ++q) {
+            *to++ += weight * row[p] * row[q];
         }
     }
 }
@@ -327,7 +261,8 @@ static void evaluate_jet(perpi_jets* j, int32_t index, double t, double* out)
     }
     add_explicit(j, index, t, out);
     if (j->curvature && curved <= MOST_CURVED) {
-        add_curvature(j, m, t, slot, curved, out);
+        perpi_expr_squares(m->expr, t, g->slot, slot, curved, add_square,
+                           &(curvature_sum){j, slot, curved, out});
     }
 }
 

@@ -1,9 +1,10 @@
 /* src/sim/gradient_jets.h - measures of a run with their derivatives, forward: values, gradients and curvatures of all
  * measures that are asked for, and of those that they are measures of.
  *
- * The curvature is that of Gauss and Newton: the derivatives of second order of the expressions, positive part, between
- * the gradients of what stands in them; those of the states themselves are left out. Of a sum of squares of residuals it is
- * twice the sum of the products of their gradients.
+ * The curvature is that of Gauss and Newton (base/expr.h, perpi_expr_squares): the second derivatives of the outermost functions of
+ * the expressions, with what stands in them linearised. Of a sum of squares of residuals it is twice the sum of the products of
+ * their gradients. Second derivatives of functions within a residual are left out, as those of the states are: of
+ * (hypot(x, y) - r)^2 they belong together, and one without the other would hold a particle on its place on the circle.
  */
 #ifndef PERPI_GRADIENT_JETS_H
 #define PERPI_GRADIENT_JETS_H

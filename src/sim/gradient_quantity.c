@@ -54,6 +54,12 @@ static perp_energy energy_of(const perpi_view* x)
         e.kinetic += body->particle ? 0.0 : 0.5 * v3_dot(w, m3_mul(body->inertia, w));
         e.potential -= body->mass * v3_dot(body->gravity, pose.x);
     }
+    for (int32_t i = 0; i < (int32_t)model->joint_count; ++i) {
+        if (model->joint[i].armature > 0.0) {
+            const double rate = perpi_joint_rate(model, i, x->q, x->v);
+            e.kinetic += 0.5 * model->joint[i].armature * rate * rate;
+        }
+    }
     e.potential += perpi_spring_energy(model, x->q);
     e.total = e.kinetic + e.potential;
     return e;

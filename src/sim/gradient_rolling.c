@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "sim/gradient_run.h"
+#include "sim/gradient_motion.h"
 
 static bool rolls_exactly(const perpi_gradient_work* g)
 {
@@ -77,7 +77,6 @@ void perpi_roll_back(perpi_gradient_work* g, double* multiplier)
         return;
     }
     const perpi_linear_report report = *perpi_linear_step_report(g->linear);
-    const int32_t size = perpi_linear_step_parameter_size(g->linear);
     if (rolls_exactly(g)) {
         perpi_linear_step_roll_otherwise(g->linear);
     }
@@ -86,10 +85,14 @@ void perpi_roll_back(perpi_gradient_work* g, double* multiplier)
     if (status == PERP_OK && g->in->light_count > 0) {
         perpi_linear_step_light(g->linear, multiplier, &r->light);
     }
+    if (status == PERP_OK) {
+        perpi_motions_contract(g->motions, multiplier);
+    }
     for (int32_t i = 0; status == PERP_OK && i < g->in->parameter_count; ++i) {
         if (perpi_gradient_enters(g, &g->in->parameter[i])) {
-            status = perpi_gradient_vary(g, &g->in->parameter[i]);
-            r->off[i] += perpi_gradient_dot(size, g->parameter, multiplier);
+            double sum = 0.0;
+            status = perpi_gradient_product(g, i, multiplier, &sum);
+            r->off[i] += sum;
         }
     }
     r->failed = status != PERP_OK;

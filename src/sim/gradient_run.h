@@ -59,7 +59,8 @@ typedef struct perpi_gradient_work {
     double first_other;
     perpi_linear_light light;
     double* light_room;
-    perpi_roll_other roll; /* of the adjoint with fixed steps */
+    struct perpi_motions* motions; /* NULL: no parameter has any */
+    perpi_roll_other roll;         /* of the adjoint with fixed steps */
     /* checkpoints */
     unsigned char* snapshot;
     size_t snapshot_capacity, snapshot_used;
@@ -117,10 +118,18 @@ void perpi_gradient_sample(perpi_gradient_work* g, int64_t k, size_t frame,
 double perpi_gradient_sample_time(perpi_gradient_work* g, int64_t k, const size_t* frame);
 /* The step from one frame of the tape to another. */
 perpi_taken_step perpi_gradient_step(perpi_gradient_work* g, size_t from, size_t frame);
+/* gradient_kinks.c: whether an expression of time has a kink at a parameter's value, at time t. */
+bool perpi_gradient_kinks(const perpi_gradient_work* g, double t);
 void perpi_gradient_count(perpi_gradient_work* g, const perpi_tape_frame* frame, bool immaterial);
-/* What a parameter changes of the step of g->linear, into g->parameter, for which there must be room. */
+/* What a parameter changes of the step of g->linear, into g->parameter, for which there must be room: by models at other values. */
 PERP_NODISCARD perp_status perpi_gradient_vary(perpi_gradient_work* g,
                                                const perpi_gradient_parameter* p);
+/* Likewise of parameter i of a forward gradient, by the numbers that it changes where these are known; perpi_motions_step was
+ * called for the step. */
+PERP_NODISCARD perp_status perpi_gradient_change(perpi_gradient_work* g, int32_t parameter);
+/* Backwards: what the step adds to the derivative by parameter i, light numbers apart. perpi_motions_contract was called. */
+PERP_NODISCARD perp_status perpi_gradient_product(perpi_gradient_work* g, int32_t parameter,
+                                                  const double* multiplier, double* product);
 /* Whether a parameter changes the step of g->linear. */
 bool perpi_gradient_enters(const perpi_gradient_work* g, const perpi_gradient_parameter* p);
 PERP_NODISCARD perp_status perpi_gradient_room(perpi_gradient_work* g);

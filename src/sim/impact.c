@@ -30,6 +30,7 @@
 #include "linalg/dense.h"
 #include "sim/decompress.h"
 #include "sim/internal.h"
+#include "step/frames.h"
 #include "step/joint_rows.h"
 
 /* Limit of evaluations of the law in one impact. A continuous energy takes about 8; for a
@@ -459,6 +460,7 @@ static perp_status finish_impact(perpi_step* step, perp_step_kind kind, double k
             step->to->joint[i].applied = 0.0;
         }
         perpi_formulation_scatter_joints(f, step->model, step->p_problem, step->to->joint);
+        perpi_frames_scatter(f, step->v_problem, step->to->joint);
     }
     int32_t active = 0;
     double deepest = 0.0;

@@ -131,6 +131,7 @@ typedef struct perpi_adaptive {
     perpi_penetration* penetration;
     size_t penetration_count, penetration_capacity;
     struct perpi_standing_list* standing; /* per contact of the trial, by itself or by its group */
+    double ease;                          /* of the joints in the trial */
 } perpi_adaptive;
 
 /* A pair of pieces that overlaps at some time within a step. */

@@ -9,6 +9,7 @@
  *            further and new features are within the margin.
  */
 #include "sim/internal.h"
+#include "step/smooth_step.h"
 
 /* Keeps closed features within the margin despite rounding; relative to the body's size. */
 static const double FLOOR = 1e-6;
@@ -48,8 +49,8 @@ static double travel(const perp_model* model, const perpi_body* body, double h, 
 static bool leaves_out(const perpi_step* step)
 {
     return perpi_collider_has_many_vertices(step->collider) && isnan(step->margin_given) &&
-           step->offset_at < 0 && !step->stepper->touching && !(step->error > 0.0) &&
-           !step->filter->without && !step->filter->closed &&
+           !(step->settings.smooth > 0.0) && step->offset_at < 0 && !step->stepper->touching &&
+           !(step->error > 0.0) && !step->filter->without && !step->filter->closed &&
            step->stepper->evaluation <= PERPI_EVALUATE_FORCES;
 }
 
@@ -64,11 +65,12 @@ static void bound_turns(perpi_step* step)
 perp_status perpi_find_margins(perpi_step* step, double h)
 {
     const perp_model* model = step->model;
+    const double acting = perpi_smooth_distance(model, &step->settings, h);
     for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
         const perpi_body* body = &model->body[i];
         const bool given = !isnan(step->margin_given);
         if (given && !turns_matter(step)) {
-            step->margin[i] = 0.5 * step->margin_given;
+            step->margin[i] = 0.5 * step->margin_given + acting;
             continue;
         }
         vec3 v, w;
@@ -76,6 +78,10 @@ perp_status perpi_find_margins(perpi_step* step, double h)
         if (body->dofs == 0) {
             status =
                 perpi_prescribed_velocity(model, i, step->from->time, h, step->from->q, &v, &w);
+        } else if (body->massless) {
+            v = perpi_state_velocity(model, step->from->v, i);
+            w = perpi_state_rate(model, step->from->v, i);
+            status = PERP_OK;
         } else {
             vec3 force, torque;
             const double* extra = step->has_extra ? step->extra : NULL;
@@ -93,7 +99,7 @@ perp_status perpi_find_margins(perpi_step* step, double h)
             return status;
         }
         step->margin[i] = RESERVE * (travel(model, body, h, v, w) + perpi_offset_travel(step, i)) +
-                          FLOOR * reach_of(model, body);
+                          FLOOR * reach_of(model, body) + acting;
         step->motion[i] =
             (perpi_body_motion){v3_scale(h, v), v3_scale(h, w), reach_of(model, body)};
         const double slack = SLACK * step->margin[i] / reach_of(model, body);
@@ -154,6 +160,7 @@ static bool moved_further(perpi_step* step, double h, const double* v_new)
 bool perpi_margins_exceeded(perpi_step* step, double h, const double* v_new)
 {
     const perp_model* model = step->model;
+    const double acting = perpi_smooth_distance(model, &step->settings, h);
     bool exceeded = turns_matter(step) && turned_otherwise(step, h, v_new);
     if (!isnan(step->margin_given)) {
         return exceeded; /* the user's margin is not changed; the rotations are */
@@ -165,7 +172,7 @@ bool perpi_margins_exceeded(perpi_step* step, double h, const double* v_new)
         }
         const double came = travel(model, body, h, perpi_state_velocity(model, v_new, i),
                                    perpi_state_rate(model, v_new, i)) +
-                            perpi_offset_travel(step, i);
+                            perpi_offset_travel(step, i) + acting;
         if (came > step->margin[i]) {
             step->margin[i] = RESERVE * came;
             exceeded = true;

@@ -184,9 +184,9 @@ static double joint_error(const perpi_view* x, const perp_quantity* k, int i)
 
 static double controller(const perpi_view* x, const perp_quantity* k, int i)
 {
-    const double* p = x->memory + perpi_s_forces(x->model) + x->model->spring_rows;
-    return i == 0 ? over_time(p[k->owner], x->joint_time)
-                  : p[(int32_t)x->model->controller_count + k->owner];
+    return i == 0
+               ? over_time(perpi_controller_impulse(x->model, x->memory, k->owner), x->joint_time)
+               : perpi_controller_integral(x->model, x->memory, k->owner);
 }
 
 static double energy(const perpi_view* x, const perp_quantity* k, int i)

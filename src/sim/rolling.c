@@ -15,6 +15,7 @@
  */
 #include "sim/internal.h"
 #include "step/rolling.h"
+#include "step/smooth_step.h"
 
 typedef struct slip {
     vec3 now;  /* relative velocity at the contact's point, without the change by the spin */
@@ -93,18 +94,23 @@ static bool may_roll(const perpi_step* step, const perp_contact* c, double h)
            !perpi_contact_driven(step->model, c);
 }
 
-static bool pushes_beside(const perp_contact* c, const perp_contact* other)
+static bool pushes(const perpi_step* step, const perp_contact* c)
 {
-    return other->impulse[0] > 0.0 && other->body_a == c->body_a && other->body_b == c->body_b;
+    return perpi_contact_pushes(step->model, &step->settings, step->from->h_last, c);
+}
+
+static bool pushes_beside(const perpi_step* step, const perp_contact* c, const perp_contact* other)
+{
+    return other->body_a == c->body_a && other->body_b == c->body_b && pushes(step, other);
 }
 
 /* Whether the contact is the only active one of its pair: bodies in contact at several points do
  * not roll. Contacts of a pair are consecutive. */
-static bool is_single_contact(const perpi_contact_list* list, size_t at)
+static bool is_single_contact(const perpi_step* step, const perpi_contact_list* list, size_t at)
 {
     const perp_contact* c = &list->item[at];
-    return !(at > 0 && pushes_beside(c, c - 1)) &&
-           !(at + 1 < list->count && pushes_beside(c, c + 1));
+    return !(at > 0 && pushes_beside(step, c, c - 1)) &&
+           !(at + 1 < list->count && pushes_beside(step, c, c + 1));
 }
 
 void perpi_set_rolling(perpi_step* step, double h)
@@ -121,8 +127,8 @@ void perpi_set_rolling(perpi_step* step, double h)
             old += 1;
         }
         if (old < step->from->contacts.count && step->from->contacts.item[old].key == c->key &&
-            step->from->contacts.item[old].impulse[0] > 0.0 &&
-            is_single_contact(&step->from->contacts, old) && may_roll(step, c, h)) {
+            pushes(step, &step->from->contacts.item[old]) &&
+            is_single_contact(step, &step->from->contacts, old) && may_roll(step, c, h)) {
             roll(step, c, &step->from->contacts.item[old], h, h_old);
         }
     }

@@ -26,6 +26,11 @@ int64_t perp_sim_step_total(const perp_sim* sim)
     return sim->adaptive ? 0 : sim->tick_total + (sim->state.step - sim->state.tick);
 }
 
+int32_t perp_sim_pairs_out_of_reach(const perp_sim* sim)
+{
+    return perpi_collider_out_of_reach(sim->work.collider);
+}
+
 double perp_sim_duration(const perp_sim* sim)
 {
     return sim->def.duration;
@@ -119,12 +124,12 @@ const double* perpi_sim_s(const perp_sim* sim)
 
 perp_controller_state perp_sim_controller(const perp_sim* sim, int32_t controller)
 {
-    const double* p = sim->state.memory + perpi_s_forces(sim->model) + sim->model->spring_rows;
+    const double* s = sim->state.memory;
     /* with adaptive steps, impulses are those of the second half */
     const double h = (sim->adaptive ? 0.5 : 1.0) * perpi_sim_last_length(sim);
-    return (perp_controller_state){.effort = p[controller] / h,
-                                   .integral =
-                                       p[(int32_t)sim->model->controller_count + controller]};
+    return (perp_controller_state){
+        .effort = perpi_controller_impulse(sim->model, s, controller) / h,
+        .integral = perpi_controller_integral(sim->model, s, controller)};
 }
 
 double perpi_sim_last_length(const perp_sim* sim)
@@ -266,6 +271,15 @@ double perp_sim_energy_scale(const perp_sim* sim)
 const double* perpi_sim_offset(const perp_sim* sim)
 {
     return sim->work.offset_at >= 0 ? sim->state.memory + sim->work.offset_at : NULL;
+}
+
+bool perpi_sim_plain_numbers(const perp_sim* sim)
+{
+    bool plain = sim->correction.project == NULL;
+    for (size_t i = 0; i < sim->model->controller_count; ++i) {
+        plain = plain && !sim->model->controller[i].gravity;
+    }
+    return plain;
 }
 
 bool perpi_sim_bounces(const perp_sim* sim)

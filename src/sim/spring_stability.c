@@ -90,7 +90,7 @@ perp_status perpi_sim_check_springs(const perp_sim* sim)
         double inverse = 0.0; /* 1/m */
         for (int side = 0; side < 2; ++side) {
             const perpi_body* body = s->body[side] >= 0 ? &model->body[s->body[side]] : NULL;
-            if (body != NULL && body->dofs > 0) {
+            if (body != NULL && body->dofs > 0 && !body->massless) {
                 inverse += 1.0 / body->mass + turning_part(model, body, s->at[side]);
             }
         }

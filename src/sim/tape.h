@@ -17,6 +17,7 @@ typedef enum perpi_tape_role {
 typedef struct perpi_tape_frame {
     perpi_tape_role role;
     double time, h;     /* h: of the step that led there; 0 of the first and of impacts */
+    double ease;        /* of the joints in parts of adaptive steps; else 0 */
     int64_t tick, step; /* step: steps and impacts up to the state */
     perp_step_kind kind;
     unsigned flags; /* perpi_linear_flag: what the step itself reports */

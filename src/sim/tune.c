@@ -114,7 +114,7 @@ static bool differs(const perp_model* a, const perp_model* b)
     for (size_t i = 0; i < a->joint_count; ++i) {
         const perpi_joint *x = &a->joint[i], *y = &b->joint[i];
         d = d || x->friction != y->friction || x->damping != y->damping ||
-            x->max_effort != y->max_effort;
+            x->max_effort != y->max_effort || x->velocity_limit != y->velocity_limit;
     }
     for (size_t i = 0; i < a->spring_count; ++i) {
         const perpi_spring *x = &a->spring[i], *y = &b->spring[i];

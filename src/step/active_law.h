@@ -11,6 +11,7 @@ typedef struct perpi_law {
     bool acts;   /* A is not 0 */
     bool weak;   /* its margin is below the threshold */
     bool slides; /* on a round cone: A depends on its impulse */
+    bool smooth; /* smoothed (smooth_step.h): g is that of each row, not of mu or a bound */
     int32_t
         closing; /* its own index; in a group, of the member that closes while this one pushes */
     int32_t rows;

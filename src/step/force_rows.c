@@ -8,7 +8,8 @@
  *            The directions are those of the start of the step. A controller is the same with the
  *            target r and its rate r_dot at the end of the step, its integral I likewise:
  *                f = kp e' + ki (I + h e') + kd (r_dot - J v),   e' = r - x - h J v
- *            so that kp + h ki takes the place of k, and x0, the force at rest, moves into b.
+ *            so that kp + h ki takes the place of k, and x0, the force at rest, moves into b. On a joint with a
+ *            velocity limit it has a second row: limit_rate().
  */
 #include "step/force_rows.h"
 
@@ -263,6 +264,26 @@ static perp_status target_of(const perp_model* model, const perpi_controller* c,
                       c->name, perpi_value_text(&c->target), *target, *rate, t);
 }
 
+/* A controller that asks for more than the limit V of the joint's rate. Its effort p = (w - u) / c is 0 at the rate w
+ * = -b; with w > V (w < -V: mirrored) the law becomes
+ *     p = (w - u) / c for u < V,   p in [0, (w - V) / c] at u = V,   p = (V - u) / c, a brake, for u > V,
+ * which is the sum of two rows: one towards the rate V with the compliance c, one without that gives up to the excess
+ * (w - V) / c as long as the rate is below V. Both within the largest impulse `most`. */
+static void limit_rate(double V, double most, perpi_row rows[2])
+{
+    const double w = -rows[0].b, c = rows[0].compliance, sign = w < 0.0 ? -1.0 : 1.0;
+    const bool beyond = fabs(w) > V;
+    const double asked = beyond ? (fabs(w) - V) / c : 0.0, excess = asked > most ? most : asked;
+    rows[1].compliance = 0.0;
+    rows[1].lower = sign > 0.0 ? 0.0 : -excess;
+    rows[1].upper = sign > 0.0 ? excess : 0.0;
+    if (beyond) {
+        rows[0].b = rows[1].b = -sign * V;
+        rows[0].lower = sign > 0.0 ? -most : excess - most;
+        rows[0].upper = sign > 0.0 ? most - excess : most;
+    }
+}
+
 /* f->error: the target at the end of the step minus the coordinate at its start, and the rate that
  * prescribed bodies give it. */
 static perp_status append_controller(perpi_formulation* f, const perp_model* model, size_t index,
@@ -298,10 +319,14 @@ static perp_status append_controller(perpi_formulation* f, const perp_model* mod
     }
     row.lower = -h * c->max_effort;
     row.upper = h * c->max_effort;
+    perpi_row rows[2] = {row, row};
+    if (c->rows == 2) {
+        limit_rate(model->joint[c->joint].velocity_limit, h * c->max_effort, rows);
+    }
     const perp_constraint_kind kind =
-        isinf(c->max_effort) ? PERP_CONSTRAINT_EQUALITY : PERP_CONSTRAINT_BOUNDED;
-    const perp_status made = perpi_formulation_append(f, model, kind, body, &row, 1, 0);
-    error[1] = made == PERP_OK ? f->b[f->rows - 1] - row.b : 0.0;
+        isinf(c->max_effort) && c->rows == 1 ? PERP_CONSTRAINT_EQUALITY : PERP_CONSTRAINT_BOUNDED;
+    const perp_status made = perpi_formulation_append(f, model, kind, body, rows, c->rows, 0);
+    error[1] = made == PERP_OK ? f->b[f->rows - 1] - rows[c->rows - 1].b : 0.0;
     return made;
 }
 
@@ -367,10 +392,15 @@ void perpi_forces_remember(const perpi_formulation* f, const perp_model* model, 
         const perpi_controller* c = &model->controller[i];
         const perp_constraint* row =
             &f->problem.constraint[f->problem.constraint_count - controllers + i];
-        const double p = p_problem[row->row], limit = h * c->max_effort;
+        const double* own = p_problem + row->row;
+        const double p = c->rows == 2 ? own[0] + own[1] : own[0], limit = h * c->max_effort;
         const double rate = row_rate(&f->problem, row, v_problem) + f->error[2 * i + 1];
         const double error = f->error[2 * i] - h * rate; /* at the end of the step */
-        const bool full = fabs(p) >= limit * (1.0 - 1e-9) && p * error > 0.0;
+        bool full = fabs(p) >= limit * (1.0 - 1e-9) && p * error > 0.0;
+        if (c->rows == 2) { /* nor where the limit of the rate holds back what it asks for */
+            const double most = f->upper[row->row + 1] + f->lower[row->row + 1];
+            full = full || (fabs(own[1]) < fabs(most) * (1.0 - 1e-9) && most * error > 0.0);
+        }
         s_next[rows + i] = s[rows + i] + (full ? 0.0 : h * error);
     }
 }

@@ -1,8 +1,9 @@
 /* src/step/force_rows.h - springs and controllers: their forces and rows in a step, and their
  * memory.
  *
- * Memory s: the impulses of all rows (supports, springs, then one row for each controller), the
- * warm start of the next step; then the integral of each controller. Part of the state.
+ * Memory s: the impulses of all rows (supports, springs, then controllers, with one row each or two where
+ * the joint has a velocity limit), the warm start of the next step; then the integral of each controller.
+ * Part of the state.
  */
 #ifndef PERPI_FORCE_ROWS_H
 #define PERPI_FORCE_ROWS_H
@@ -11,7 +12,7 @@
 
 static inline int32_t perpi_force_row_count(const perp_model* model)
 {
-    return model->spring_rows + (int32_t)model->controller_count;
+    return model->spring_rows + model->controller_rows;
 }
 
 /* Where the impulses of springs and controllers start in s. */
@@ -23,6 +24,21 @@ static inline int32_t perpi_s_forces(const perp_model* model)
 static inline int32_t perpi_s_size(const perp_model* model)
 {
     return perpi_s_forces(model) + perpi_force_row_count(model) + (int32_t)model->controller_count;
+}
+
+/* Impulse of a controller in the last step, and its integral, from s. */
+static inline double perpi_controller_impulse(const perp_model* model, const double* s,
+                                              int32_t controller)
+{
+    const perpi_controller* c = &model->controller[controller];
+    const double* p = s + perpi_s_forces(model) + model->spring_rows + c->row;
+    return c->rows == 2 ? p[0] + p[1] : p[0];
+}
+
+static inline double perpi_controller_integral(const perp_model* model, const double* s,
+                                               int32_t controller)
+{
+    return s[perpi_s_forces(model) + perpi_force_row_count(model) + controller];
 }
 
 /* Adds the explicit springs' forces (or those of all springs) at the poses and velocities to out: 6

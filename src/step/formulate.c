@@ -63,6 +63,7 @@ void perpi_formulation_destroy(perpi_formulation* f)
     perpi_free(context, f->rounding);
     perpi_free(context, f->error);
     perpi_free(context, f->layer);
+    perpi_free(context, f->tie);
     perpi_free(context, f->tied);
     perpi_free(context, f->force);
     perpi_free(context, f->check);

@@ -155,6 +155,19 @@ typedef struct perpi_layer_way {
     bool pushed;        /* used is a push */
 } perpi_layer_way;
 
+/* Mass that two bodies of a chain share across a joint (frames.c). Twists and wrenches about the origin, scaled. */
+typedef struct perpi_frame_tie {
+    int32_t joint, constraint, rows;
+    int32_t body[2];
+    double sign; /* +1: body[1] is b of the joint */
+    vec3 origin;
+    double length;
+    double D[36];      /* moved from body[1] to body[0] */
+    double lift[6][6]; /* wrench -> impulses of the joint's rows */
+    double y[6];       /* twist of body[0] that the momentum was moved with */
+    double b[6];       /* of the rows, that k contains */
+} perpi_frame_tie;
+
 typedef struct perpi_formulation perpi_formulation;
 struct perpi_formulation {
     perp_context* context;
@@ -200,6 +213,9 @@ struct perpi_formulation {
     const double*
         start_v; /* flat velocities at the start, for rotors; NULL: no inertia. Borrowed */
     bool middle; /* a middle step (middle.c): `end` are the poses of its middle */
+    perpi_frame_tie* tie;
+    int32_t tie_count;
+    size_t tie_capacity;
     perpi_layer_place* layer;
     int32_t layer_count;
     size_t layer_capacity;
@@ -254,6 +270,8 @@ typedef struct perpi_step_settings {
     bool midway;          /* spin and rolling as at the middle of the step: perpi_spin_part */
     bool joint_middle;    /* directions of joints at the middle of the step: middle.c */
     bool joint_chosen;    /* because that was chosen, not asked for */
+    double smooth;        /* barrier parameter of smoothed laws (smooth_step.h); 0: none */
+    double smooth_time;   /* likewise: the duration of the run */
     bool no_gap;          /* rows of contacts read u_n >= 0, not psi/h + u_n >= 0 */
     double closed_gap;    /* anitescu-potra: closed gap, relative to a body's size */
 } perpi_step_settings;

@@ -15,6 +15,7 @@
 
 #include <string.h>
 
+#include "step/frames.h"
 #include "step/gear_rows.h"
 
 static const double TURN = 6.283185307179586;
@@ -269,19 +270,24 @@ static perp_status motor_target(const perp_model* model, const perpi_joint* join
         joint->target.expr != NULL ? perpi_expr_text(joint->target.expr) : "", *target, t);
 }
 
-perp_status perpi_joint_motor_effort(const perp_model* model, int32_t index, double t,
-                                     const perpi_joint_input* input, double* effort)
+static perp_status asked_effort(const perp_model* model, const perpi_joint* joint, double t,
+                                const perpi_joint_input* input, double* effort)
 {
-    const perpi_joint* joint = &model->joint[index];
-    *effort = 0.0;
-    if (joint->motor != PERP_MOTOR_EFFORT) {
-        return PERP_OK;
-    }
     double target;
     const perp_status status = motor_target(model, joint, t, input, &target);
     const double most = joint->max_effort;
     *effort = target > most ? most : target < -most ? -most : target;
     return status;
+}
+
+perp_status perpi_joint_motor_effort(const perp_model* model, int32_t index, double t,
+                                     const perpi_joint_input* input, double* effort)
+{
+    const perpi_joint* joint = &model->joint[index];
+    *effort = 0.0;
+    return joint->motor == PERP_MOTOR_EFFORT && !isfinite(joint->velocity_limit)
+               ? asked_effort(model, joint, t, input, effort)
+               : PERP_OK;
 }
 
 /* An unbounded motor determines the coordinate alone: its target is clamped to the limits, whose
@@ -297,12 +303,35 @@ static double clamp_target(double x, double least, double most)
     return x < least ? least : x > most ? most : x;
 }
 
+/* The effort E of a motor that does not drive the joint past the limit V of its rate: with E > 0, p = h E at a rate
+ * below V, p in [0, h E] at V, none above; mirrored for E < 0. */
+static perp_status append_limited_effort(perpi_formulation* f, const perp_model* model,
+                                         int32_t index, double t, double h, const perpi_row* axis,
+                                         const perpi_joint_input* input)
+{
+    const perpi_joint* joint = &model->joint[index];
+    double effort;
+    const double when = f->middle ? t + f->theta * h : t;
+    const perp_status known = asked_effort(model, joint, when, input, &effort);
+    if (known != PERP_OK || effort == 0.0) {
+        return known;
+    }
+    perpi_row row = *axis;
+    row.b = effort > 0.0 ? -joint->velocity_limit : joint->velocity_limit;
+    row.lower = effort > 0.0 ? 0.0 : h * effort;
+    row.upper = effort > 0.0 ? h * effort : 0.0;
+    return append(f, model, index, 1 + PERPI_LAW_MOTOR, PERP_CONSTRAINT_BOUNDED, &row, 1);
+}
+
 static perp_status append_motor(perpi_formulation* f, const perp_model* model, int32_t index,
                                 double t, double h, const perpi_row* axis,
                                 const perpi_joint_input* input)
 {
     const perpi_joint* joint = &model->joint[index];
     double target;
+    if (joint->motor == PERP_MOTOR_EFFORT && isfinite(joint->velocity_limit)) {
+        return append_limited_effort(f, model, index, t, h, axis, input);
+    }
     if (joint->motor == PERP_MOTOR_EFFORT) {
         double effort;
         const double when = f->middle ? t + f->theta * h : t;
@@ -333,6 +362,7 @@ static perp_status append_motor(perpi_formulation* f, const perp_model* model, i
         now = motor_rules(joint) ? clamp_target(now, limits[0], limits[1]) : now;
         row.b = (axis->b - now) / closing_time(h, input) + (now - target) / h;
     }
+    row.b = clamp_target(row.b, -joint->velocity_limit, joint->velocity_limit); /* -b: the rate */
     row.upper = h * joint->max_effort;
     row.lower = -row.upper;
     return append(f, model, index, 1 + PERPI_LAW_MOTOR,
@@ -423,7 +453,7 @@ perp_status perpi_formulate_joints(perpi_formulation* f, const perp_model* model
                                    const double* q_end, const perpi_joint_input* input)
 {
     f->joint_count = 0;
-    perp_status status = PERP_OK;
+    perp_status status = perpi_frames_share(f, model, q, f->start_v, input);
     for (int32_t i = 0; i < (int32_t)model->joint_count && status == PERP_OK; ++i) {
         const perpi_joint_view view =
             q_end != NULL ? perpi_joint_evaluate_middle(model, i, q, q_end, input[i].turns)
@@ -441,6 +471,9 @@ perp_status perpi_formulate_joints(perpi_formulation* f, const perp_model* model
             continue;
         }
         status = formulate_joint(f, model, i, purpose, t, h, view, &input[i]);
+    }
+    if (status == PERP_OK) {
+        perpi_frames_follow(f);
     }
     return status;
 }
@@ -506,6 +539,7 @@ void perpi_formulation_correct_b(perpi_formulation* f, const perp_model* model, 
             }
         }
     }
+    perpi_frames_follow(f);
 }
 
 /* The error of a joint at the end of a step, relative to its size. A rope that pulls is off by its
@@ -559,6 +593,7 @@ void perpi_formulation_set_b(perpi_formulation* f, const double* v_problem, cons
             f->b[c->row + i] = r[c->row + i] - perpi_formulation_speed(f, index, i, v_problem);
         }
     }
+    perpi_frames_follow(f);
 }
 
 double perpi_formulation_error(const perpi_formulation* f, const perp_model* model,

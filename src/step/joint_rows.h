@@ -45,7 +45,8 @@ void perpi_formulation_gather_joints(const perpi_formulation* f, const perp_join
                                      double* p);
 void perpi_formulation_scatter_joints(const perpi_formulation* f, const perp_model* model,
                                       const double* p, perp_joint_record* record);
-/* The effort of a motor of type EFFORT in the step from t; others: 0. */
+/* The effort of a motor of type EFFORT in the step from t, where it is known before the step: the joint has no
+ * velocity limit. Others: 0. */
 PERP_NODISCARD perp_status perpi_joint_motor_effort(const perp_model* model, int32_t joint,
                                                     double t, const perpi_joint_input* input,
                                                     double* effort);

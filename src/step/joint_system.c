@@ -584,6 +584,9 @@ static void invert_masses_at(perpi_joint_system* s, const perpi_formulation* f,
 bool perpi_joint_system_project(perpi_joint_system* s, const perpi_formulation* f,
                                 const perp_model* model, const double* q, double* v)
 {
+    if (model->massless_count > 0) {
+        return false;
+    }
     invert_masses_at(s, f, model, q);
     multiply_inverse(s, f, s->R);
     if (!perpi_joint_system_factor(s, f, s->R)) {

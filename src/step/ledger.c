@@ -18,6 +18,7 @@
 #include "step/ledger.h"
 
 #include "step/force_rows.h"
+#include "step/frames.h"
 #include "step/joint_rows.h"
 #include "step/layer_parts.h"
 #include "step/layers.h"
@@ -277,8 +278,10 @@ static void add_joint_rows(const perpi_ledger_input* in, perp_ledger* sum)
         const int32_t index = f->contact_count + k;
         const perp_constraint* c = &f->constraint[index];
         for (int32_t r = 0; r < c->rows; ++r) {
-            const double p = scale * in->p_problem[c->row + r];
             const int32_t joint = f->place[k].joint;
+            const bool shared = f->place[k].slot == 0 && perpi_frames_hold(f, joint);
+            const double p = shared ? in->joint[joint].impulse[r] /* that of the mechanism */
+                                    : scale * in->p_problem[c->row + r];
             if (f->place[k].slot == 1 + PERPI_LAW_DAMPING && f->start_v != NULL &&
                 in->model->joint[joint].armature > 0.0) {
                 add_rotor(in, index, joint, p, sum);
@@ -328,7 +331,7 @@ static void add_efforts(const perpi_ledger_input* in, perp_ledger* sum)
     for (int32_t i = 0; i < (int32_t)in->model->joint_count; ++i) {
         const perpi_joint* joint = &in->model->joint[i];
         double impulse = in->h * in->joint_input[i].effort;
-        if (joint->motor == PERP_MOTOR_EFFORT) {
+        if (joint->motor == PERP_MOTOR_EFFORT && !isfinite(joint->velocity_limit)) {
             impulse += in->joint[i].law[PERPI_LAW_MOTOR];
         }
         if (impulse != 0.0) {
@@ -362,8 +365,9 @@ static void add_force_rows(const perpi_ledger_input* in, perp_ledger* sum)
         index += 1;
     }
     for (size_t i = 0; i < model->controller_count; ++i, ++index) {
-        sum->motors += row_work(in, index, 0, in->p_problem[f->force_row + rows], sum);
-        rows += 1;
+        for (int32_t r = 0; r < model->controller[i].rows; ++r, ++rows) {
+            sum->motors += row_work(in, index, r, in->p_problem[f->force_row + rows], sum);
+        }
     }
 }
 

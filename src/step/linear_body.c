@@ -1,6 +1,7 @@
 /* src/step/linear_body.c - the parts of bodies in a linearised step: see linear_parts.h. */
 #include <string.h>
 
+#include "base/turn.h"
 #include "step/linear_parts.h"
 
 /* ---- small matrices ------------------------------------------------------------------------------*/
@@ -37,18 +38,6 @@ static mat3 m3_general_inverse(mat3 A)
     return (mat3){{{s * r0.x, s * r0.y, s * r0.z},
                    {s * r1.x, s * r1.y, s * r1.z},
                    {s * r2.x, s * r2.y, s * r2.z}}};
-}
-
-/* exp(x + d) = exp(J d) exp(x) to first order in d. */
-static mat3 exp_derivative(vec3 x)
-{
-    const double a = v3_norm(x), q = a * a;
-    const double s = a < 1e-3 ? 1.0 - q / 6.0 + q * q / 120.0 : sin(a) / a;
-    const double c = a < 1e-3 ? 0.5 - q / 24.0 + q * q / 720.0 : (1.0 - cos(a)) / q;
-    const double d = a < 1e-3 ? 1.0 / 6.0 - q / 120.0 : (1.0 - s) / q;
-    mat3 J = m3_madd(ZERO, s, m3_identity());
-    J = m3_madd(J, c, m3_cross(x));
-    return m3_madd(J, d, m3_outer(x, x));
 }
 
 /* d (I a) by a rotation, a fixed: dphi x (I a) - I (dphi x a). */
@@ -101,7 +90,7 @@ static void differentiate_spin(const perpi_linear_step* l, const perpi_body* bod
     const vec3 W = m3_mul(I_inverse, m3_tmul(R, spin)), turned = m3_tmul(R, spin);
     const mat3 turn = q4_matrix(q4_exp(v3_scale(-h, W)));
     /* F(W) = I W - exp(-h W) Lambda, dF = D dW - turn dLambda + W x turned dh */
-    mat3 D = m3_mm(m3_cross(turned), exp_derivative(v3_scale(-h, W)));
+    mat3 D = m3_mm(m3_cross(turned), perpi_turn_derivative(v3_scale(-h, W)));
     D = m3_madd(I, -h, D);
     const mat3 W_Lambda = m3_mm(m3_general_inverse(D), turn);
     const mat3 RI = m3_mm(R, I), RIW = m3_mm(RI, W_Lambda), Rt = m3_transpose(R);
@@ -126,7 +115,7 @@ static void shift_rotation(const perpi_linear_step* l, perpi_linear_body* b)
 {
     if (l->step.offset != NULL) {
         const vec3 phi = perpi_state_rate(l->step.in.model, l->step.offset, b->body);
-        b->turn_offset = m3_mm(b->turn_turn, exp_derivative(phi));
+        b->turn_offset = m3_mm(b->turn_turn, perpi_turn_derivative(phi));
         b->turn_turn = m3_mm(b->turn_turn, q4_matrix(q4_exp(phi)));
     }
 }
@@ -137,7 +126,7 @@ static void differentiate_rotation(const perpi_linear_step* l, perpi_linear_body
     const double h = l->step.in.h, rate = v3_norm(w);
     if (!l->step.in.settings->linear_rotation) {
         b->turn_turn = q4_matrix(q4_exp(v3_scale(h, w)));
-        b->turn_rate = m3_madd(ZERO, h, exp_derivative(v3_scale(h, w)));
+        b->turn_rate = m3_madd(ZERO, h, perpi_turn_derivative(v3_scale(h, w)));
         shift_rotation(l, b);
         return;
     }
@@ -149,7 +138,7 @@ static void differentiate_rotation(const perpi_linear_step* l, perpi_linear_body
     const mat3 dr = m3_madd(m3_madd(ZERO, factor, m3_identity()), slope, m3_outer(w, w));
     const vec3 r = v3_scale(factor, w);
     b->turn_turn = q4_matrix(q4_exp(r));
-    b->turn_rate = m3_mm(exp_derivative(r), dr);
+    b->turn_rate = m3_mm(perpi_turn_derivative(r), dr);
     shift_rotation(l, b);
 }
 
@@ -159,7 +148,8 @@ static void differentiate_carry(const perpi_linear_step* l, const perpi_body* bo
     const perp_model* model = l->step.in.model;
     const perpi_pose end = perpi_state_pose(model, l->step.q_end, b->body);
     const mat3 inverse = m3_mm(end.R, m3_mm(m3_inverse(body->inertia), m3_transpose(end.R)));
-    const vec3 w_state = perpi_state_rate(model, l->step.v_end, b->body);
+    const vec3 w_state =
+        perpi_state_rate(model, l->step.corrected ? l->carried : l->step.v_end, b->body);
     const vec3 L = v3_sub(m3_mul(b->I, w_next), l->f->gyroscopic[b->body]);
     b->carry = inverse;
     b->carry_turn = m3_madd(m3_mm(inverse, m3_cross(L)), -1.0, m3_cross(w_state));

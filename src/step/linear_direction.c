@@ -339,6 +339,7 @@ perp_status perpi_linear_step_direction(perpi_linear_step* l, const double* dx,
     }
     weak_problem w;
     perp_status status = weak_allocate(l, &w);
+    dx = perpi_linear_displaced(l, dx);
     if (status == PERP_OK && l->met) {
         status = perpi_linear_gain(l, dx, parameter);
     }

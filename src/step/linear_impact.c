@@ -82,6 +82,16 @@ static void add_row(const contact_place* p, const perpi_contact_derivative* g, c
     }
 }
 
+/* Columns of prescribed bodies, whose number is none of the state. */
+static void leave_out_prescribed(const perpi_linear_step* l, const perp_contact* c,
+                                 double by[PERPI_PAIR_DOFS])
+{
+    for (int column = 0; column < PERPI_PAIR_DOFS; ++column) {
+        const int32_t body = column < 6 ? c->body_a : c->body_b;
+        by[column] = l->step.in.model->body[body].dofs > 0 ? by[column] : 0.0;
+    }
+}
+
 /* ---- the velocities of the rows ------------------------------------------------------------------*/
 
 static pair_field field_of(const perpi_linear_step* l, const perp_contact* c, const double* flat)
@@ -96,9 +106,9 @@ static pair_field field_of(const perpi_linear_step* l, const perp_contact* c, co
     return f;
 }
 
-/* Velocities before the impact; prescribed: those of the problem, or the mean over the step. */
-static perp_status field_before(const perpi_linear_step* l, const perp_contact* c, bool mean,
-                                pair_field* f)
+/* Velocities before the impact; prescribed: those of the problem, or the mean over the step of `moves`; NULL: not asked for. */
+static perp_status field_before(const perpi_linear_step* l, const perp_contact* c,
+                                const perp_model* moves, pair_field* f)
 {
     const perp_model* model = l->step.in.model;
     const int32_t body[2] = {c->body_a, c->body_b};
@@ -110,8 +120,8 @@ static perp_status field_before(const perpi_linear_step* l, const perp_contact* 
         }
         f->v[side] = l->f->given_v[body[side]];
         f->w[side] = l->f->given_w[body[side]];
-        if (mean) {
-            status = perpi_prescribed_velocity(model, body[side], l->step.in.t, l->step.h_meeting,
+        if (moves != NULL) {
+            status = perpi_prescribed_velocity(moves, body[side], l->step.in.t, l->step.h_meeting,
                                                l->step.in.q, &f->v[side], &f->w[side]);
         }
     }
@@ -180,18 +190,18 @@ static void acting_parts(const perpi_linear_step* l, const perp_contact* c, doub
     }
 }
 
-/* The numbers of a meeting at a geometry. */
-static perp_status evaluate_meeting(const perpi_linear_step* l, const perp_contact* c,
-                                    perpi_meeting* m)
+/* The numbers of a meeting at a geometry, with the motions of a model. */
+static perp_status evaluate_meeting(const perpi_linear_step* l, const perp_model* moves,
+                                    const perp_contact* c, perpi_meeting* m)
 {
     const contact_place p = place_of_contact(l, c);
     const pair_field offset = field_of(l, c, l->step.offset);
     double part[2];
     pair_field before, mean;
     acting_parts(l, c, part);
-    perp_status status = field_before(l, c, false, &before);
+    perp_status status = field_before(l, c, NULL, &before);
     if (status == PERP_OK) {
-        status = field_before(l, c, true, &mean);
+        status = field_before(l, c, moves, &mean);
     }
     if (status != PERP_OK) {
         return status;
@@ -266,10 +276,10 @@ static perp_status differentiate_meeting(const perpi_linear_step* l, int32_t i, 
     acting_parts(l, c, part);
     perp_status status = perpi_contact_change(l->step.in.model, l->f->pose, c, &g);
     if (status == PERP_OK) {
-        status = field_before(l, c, false, &before);
+        status = field_before(l, c, NULL, &before);
     }
     if (status == PERP_OK) {
-        status = field_before(l, c, true, &mean);
+        status = field_before(l, c, l->step.in.model, &mean);
     }
     if (status != PERP_OK) {
         return status;
@@ -298,8 +308,10 @@ static perp_status differentiate_meeting(const perpi_linear_step* l, int32_t i, 
             }
         }
         add_row(&p, &g, &mean, part, -t / fall, m->time[BY_Q], m->time[BY_V]);
+        leave_out_prescribed(l, c, m->time[BY_V]); /* the mean of a motion */
         add_row(&p, &g, &gained, found ? ENDS : part, -(0.5 * t + 0.5 * t * t / h) / fall,
                 m->time[BY_Q], m->time[found ? BY_GAIN : BY_FREE]);
+        leave_out_prescribed(l, c, m->time[BY_FREE]);
     }
     return PERP_OK;
 }
@@ -318,7 +330,7 @@ static perp_status differentiate_drift(const perpi_linear_step* l, int32_t i, pe
     acting_parts(l, c, part);
     perp_status status = perpi_contact_change(l->step.in.model, l->f->pose, c, &g);
     if (status == PERP_OK) {
-        status = field_before(l, c, false, &before);
+        status = field_before(l, c, NULL, &before);
     }
     if (status != PERP_OK) {
         return status;
@@ -327,6 +339,7 @@ static perp_status differentiate_drift(const perpi_linear_step* l, int32_t i, pe
     const pair_field forced = field_forced(l, c);
     double by_forces[PERPI_PAIR_DOFS] = {0};
     add_row(&p, &g, &forced, part, by_met * part_of_step, m->drift[BY_Q], by_forces);
+    leave_out_prescribed(l, c, by_forces);
     for (int column = 0; column < PERPI_PAIR_DOFS; ++column) {
         const bool spins =
             body_spins(l->step.in.model, column < 6 ? c->body_a : c->body_b) && column % 6 >= 3;
@@ -346,6 +359,75 @@ static double jump_of(const perpi_linear_step* l, int32_t k)
     return l->step.v_solved[k] - l->step.in.v[k];
 }
 
+/* Whether the impact leaves an offset that displaces the body before the step that follows. */
+static bool displaces_early(const perpi_linear_step* l, int32_t body)
+{
+    const perp_model* model = l->step.in.model;
+    const size_t at = (size_t)perpi_v_stride(model) * model->body_count + (size_t)body;
+    return l->step.offset_end[at] != 0.0 && (l->step.offset == NULL || l->step.offset[at] == 0.0);
+}
+
+/* Of two bodies that act only on each other, the relative velocity after the impact. */
+static vec3 velocity_between(const perpi_linear_step* l, int32_t body, int32_t partner)
+{
+    const perp_model* model = l->step.in.model;
+    return v3_sub(perpi_state_velocity(model, l->step.v_solved, body),
+                  perpi_state_velocity(model, l->step.v_solved, partner));
+}
+
+/* The part of a along r. */
+static vec3 part_along(vec3 r, vec3 a)
+{
+    const double square = v3_dot(r, r);
+    return v3_scale(square > 0.0 ? v3_dot(a, r) / square : 0.0, r);
+}
+
+static vec3 jump_linear(const perpi_linear_step* l, int32_t body)
+{
+    const perp_model* model = l->step.in.model;
+    return v3_sub(perpi_state_velocity(model, l->step.v_solved, body),
+                  perpi_state_velocity(model, l->step.in.v, body));
+}
+
+/* A body that acts on one other body only: the contact between them that has the time. What the recorded offset has and
+ * this rule does not give (islands of more bodies) is flagged. */
+static void find_pair_time(perpi_linear_step* l, int32_t body)
+{
+    const perp_model* model = l->step.in.model;
+    const int32_t n = perpi_v_stride(model), first = n * body;
+    perpi_body_time* b = &l->body_time[body];
+    for (int32_t i = 0; i < l->f->contact_count; ++i) {
+        const perp_contact* c = &l->step.in.contact[i];
+        const bool own = c->body_a == body || c->body_b == body;
+        if (!own || !(c->impulse[0] > 0.0)) {
+            continue;
+        }
+        const int32_t other = c->body_a == body ? c->body_b : c->body_a;
+        l->report.flags |= b->partner >= 0 && b->partner != other ? PERPI_LINEAR_CHOICE : 0;
+        b->partner = other;
+        b->contact = l->meeting[i].impacts && b->contact < 0 ? i : b->contact;
+        b->time = b->contact == i ? c->impact.time : b->time;
+    }
+    if (b->contact < 0 || model->body[b->partner].dofs == 0) {
+        l->report.flags |= PERPI_LINEAR_CHOICE;
+        *b = (perpi_body_time){.contact = -1, .partner = -1};
+        return;
+    }
+    const vec3 linear = part_along(velocity_between(l, body, b->partner),
+                                   v3_scale(-b->time, jump_linear(l, body)));
+    double off = 0.0, moved = 0.0;
+    for (int32_t k = 0; k < n; ++k) {
+        const double s = l->step.offset_end[first + k] -
+                         (l->step.offset != NULL ? l->step.offset[first + k] : 0.0);
+        const double rule = k < model->dimension ? v3_get(linear, k)
+                                                 : -b->time * jump_of(l, first + k);
+        /* of the whole: the part along the relative velocity may be 0 */
+        moved = perpi_larger(moved, fabs(b->time * jump_of(l, first + k)));
+        off = perpi_larger(off, fabs(s - rule));
+    }
+    l->report.flags |= !(off <= SAME_RULE * moved) ? PERPI_LINEAR_CHOICE : 0;
+}
+
 /* The time by which the offset of a body changed, and the contact that has it. */
 static void find_body_time(perpi_linear_step* l, int32_t body)
 {
@@ -353,7 +435,11 @@ static void find_body_time(perpi_linear_step* l, int32_t body)
     const perp_contact* c = l->step.in.contact;
     double along = 0.0, size = 0.0, off = 0.0, moved = 0.0;
     perpi_body_time* b = &l->body_time[body];
-    *b = (perpi_body_time){.contact = -1};
+    *b = (perpi_body_time){.contact = -1, .partner = -1};
+    if (displaces_early(l, body)) {
+        find_pair_time(l, body);
+        return;
+    }
     for (int32_t k = 0; k < n; ++k) {
         const double jump = jump_of(l, first + k);
         const double s = l->step.offset_end[first + k] -
@@ -469,7 +555,7 @@ perp_status perpi_linear_meetings(perpi_linear_step* l)
                              .first = i,
                              .e = perp_model_pair_restitution(in->model, c->body_a, c->body_b)};
         l->rebound[i] = 0.0;
-        status = evaluate_meeting(l, c, m);
+        status = evaluate_meeting(l, in->model, c, m);
     }
     for (int32_t i = 0; status == PERP_OK && i < count; ++i) {
         perpi_meeting* m = &l->meeting[i];
@@ -489,7 +575,7 @@ perp_status perpi_linear_meetings(perpi_linear_step* l)
         }
     }
     for (int32_t i = 0; status == PERP_OK && i < (int32_t)in->model->body_count; ++i) {
-        l->body_time[i] = (perpi_body_time){.contact = -1};
+        l->body_time[i] = (perpi_body_time){.contact = -1, .partner = -1};
         if (in->model->body[i].dofs > 0) {
             find_body_time(l, i);
         }
@@ -583,6 +669,54 @@ void perpi_linear_meeting_residual_adjoint(const perpi_linear_step* l, const dou
     }
 }
 
+static vec3 linear_of(const perpi_linear_step* l, const double* x)
+{
+    return l->step.in.model->dimension == 2 ? v3(x[0], x[1], 0.0) : v3_from(x);
+}
+
+static void write_linear(const perpi_linear_step* l, vec3 a, double* x)
+{
+    for (int32_t k = 0; k < l->step.in.model->dimension; ++k) {
+        x[k] = v3_get(a, k);
+    }
+}
+
+/* Two bodies that act only on each other are moved along their relative velocity r by the part of s there, r (r . s) /
+ * |r|^2: its change by ds (in and out: moved) and dr. */
+static void turn_to_partner(const perpi_linear_step* l, int32_t body, const double* dv_problem,
+                            double* moved)
+{
+    const perpi_body_time* time = &l->body_time[body];
+    const double *own = dv_problem + l->f->dof[l->f->block_of[body]],
+                 *other = dv_problem + l->f->dof[l->f->block_of[time->partner]];
+    const vec3 r = velocity_between(l, body, time->partner);
+    const vec3 s = v3_scale(-time->time, jump_linear(l, body));
+    const vec3 dr = v3_sub(linear_of(l, own), linear_of(l, other));
+    const double square = v3_dot(r, r), along = v3_dot(r, s) / square;
+    const double change = (v3_dot(dr, s) + v3_dot(r, linear_of(l, moved))) / square -
+                          2.0 * along * v3_dot(r, dr) / square;
+    write_linear(l, v3_madd(v3_scale(along, dr), change, r), moved);
+}
+
+static void turn_to_partner_adjoint(const perpi_linear_step* l, int32_t body, double* weight,
+                                    double* m)
+{
+    const perpi_body_time* time = &l->body_time[body];
+    double *own = m + l->f->dof[l->f->block_of[body]],
+           *other = m + l->f->dof[l->f->block_of[time->partner]];
+    const vec3 r = velocity_between(l, body, time->partner);
+    const vec3 s = v3_scale(-time->time, jump_linear(l, body)), by = linear_of(l, weight);
+    const double square = v3_dot(r, r), along = v3_dot(r, s) / square,
+                 push = v3_dot(by, r) / square;
+    vec3 by_r = v3_madd(v3_scale(along, by), push, s);
+    by_r = v3_madd(by_r, -2.0 * along * push, r);
+    for (int32_t k = 0; k < l->step.in.model->dimension; ++k) {
+        own[k] += v3_get(by_r, k);
+        other[k] -= v3_get(by_r, k);
+    }
+    write_linear(l, v3_scale(push, r), weight);
+}
+
 /* ds+ = ds - dt (v+ - v-) - t (dv+ - dv-) */
 void perpi_linear_offset(const perpi_linear_step* l, const double* dx, const double* dv_problem,
                          double* next)
@@ -596,11 +730,17 @@ void perpi_linear_offset(const perpi_linear_step* l, const double* dx, const dou
         const int32_t k = time->contact >= 0 ? l->meeting[time->contact].first : -1;
         const double dt = k >= 0 ? apply(l, &l->step.in.contact[k], l->meeting[k].time, dx) : 0.0;
         const int32_t dofs = l->f->dof[b->block + 1] - l->f->dof[b->block];
+        double moved[6] = {0};
         for (int32_t j = 0; j < dofs; ++j) {
             const int32_t flat = n * b->body + j;
-            next[at.offset + flat] -=
-                dt * jump_of(l, flat) +
-                time->time * (dv_problem[l->f->dof[b->block] + j] - dx[at.v + flat]);
+            moved[j] = -dt * jump_of(l, flat) -
+                       time->time * (dv_problem[l->f->dof[b->block] + j] - dx[at.v + flat]);
+        }
+        if (time->partner >= 0) {
+            turn_to_partner(l, b->body, dv_problem, moved);
+        }
+        for (int32_t j = 0; j < dofs; ++j) {
+            next[at.offset + n * b->body + j] += moved[j];
         }
     }
 }
@@ -618,10 +758,14 @@ void perpi_linear_offset_adjoint(const perpi_linear_step* l, const double* y_nex
         const perpi_body_time* time = &l->body_time[b->body];
         const int32_t k = time->contact >= 0 ? l->meeting[time->contact].first : -1;
         const int32_t dofs = l->f->dof[b->block + 1] - l->f->dof[b->block];
-        double dt = 0.0;
+        double dt = 0.0, weight[6] = {0};
+        memcpy(weight, y_next + at.offset + n * b->body, (size_t)dofs * sizeof *weight);
+        if (time->partner >= 0) {
+            turn_to_partner_adjoint(l, b->body, weight, m);
+        }
         for (int32_t j = 0; j < dofs; ++j) {
             const int32_t flat = n * b->body + j;
-            const double by = y_next[at.offset + flat];
+            const double by = weight[j];
             dt -= by * jump_of(l, flat);
             m[l->f->dof[b->block] + j] -= time->time * by;
             y[at.v + flat] += time->time * by;
@@ -724,8 +868,8 @@ void perpi_linear_meeting_vary(const perpi_linear_step* l, const perp_model* mod
         }
         m.e = perp_model_pair_restitution(model, c->body_a, c->body_b);
         /* these have been evaluated at the step's own geometry: they cannot fail */
-        (void)evaluate_meeting(l, c, &m);
-        (void)evaluate_meeting(l, &l->contact[own->first], &first);
+        (void)evaluate_meeting(l, model, c, &m);
+        (void)evaluate_meeting(l, model, &l->contact[own->first], &first);
         l->varied->b[l->varied->constraint[i].row] += drift_of(l, c, &m, first.own);
     }
     for (int32_t i = 0; i < l->body_count; ++i) {
@@ -736,11 +880,19 @@ void perpi_linear_meeting_vary(const perpi_linear_step* l, const perp_model* mod
         }
         const int32_t k = l->meeting[contact].first;
         perpi_meeting m = l->meeting[k];
-        (void)evaluate_meeting(l, &l->contact[k], &m);
+        (void)evaluate_meeting(l, model, &l->contact[k], &m);
         const int32_t dofs = l->f->dof[b->block + 1] - l->f->dof[b->block];
+        const int32_t partner = l->body_time[b->body].partner;
+        double moved[6] = {0};
         for (int32_t j = 0; j < dofs; ++j) {
-            offset[n * b->body + j] -=
-                weight * (m.own - l->meeting[k].own) * jump_of(l, n * b->body + j);
+            moved[j] = -weight * (m.own - l->meeting[k].own) * jump_of(l, n * b->body + j);
+        }
+        if (partner >= 0) {
+            write_linear(
+                l, part_along(velocity_between(l, b->body, partner), linear_of(l, moved)), moved);
+        }
+        for (int32_t j = 0; j < dofs; ++j) {
+            offset[n * b->body + j] += moved[j];
         }
     }
 }

@@ -4,7 +4,11 @@
  * linear_system.c the matrix in the space of the bodies, and its solution
  * linear_state.c  what the state at the start changes, and the state after the step
  * linear_vary.c   what parameters change
+ * linear_terms.c  terms of rows that act on more than a pair of bodies
+ * linear_correct.c joints that are closed at the end of a step, and the projection of the velocities
+ * linear_given.c  what the velocities of prescribed bodies change
  * linear_impact.c impacts of fixed steps, and the offset of the poses that they leave
+ * linear_displaced.c steps that start displaced by such an offset
  * linear_direction.c one-sided derivatives
  * linear_point.c  a step's equations at a point that does not solve it
  */
@@ -50,11 +54,19 @@ typedef struct perpi_meeting {
     double time[PERPI_MEETING_PARTS][PERPI_PAIR_DOFS];  /* d own */
     double drift[PERPI_MEETING_PARTS][PERPI_PAIR_DOFS]; /* d drift[0] */
 } perpi_meeting;
-/* The offset of a body changes by -time (v+ - v-). */
+/* The offset of a body changes by -time (v+ - v-); of two bodies that act only on each other the linear part of that along
+ * their relative velocity. */
 typedef struct perpi_body_time {
     double time;
     int32_t contact; /* whose time it is; -1: none */
+    int32_t partner; /* the other of two such bodies; -1: none */
 } perpi_body_time;
+/* A body that the offset displaces before the step: its rotation there by its own and the offset's, and its angular
+ * velocity by both rotations and its own. */
+typedef struct perpi_displaced_body {
+    int32_t body;
+    mat3 turn, turn_offset, rate_turned, rate_turn, rate;
+} perpi_displaced_body;
 
 struct perpi_linear_step {
     perp_context* context;
@@ -74,6 +86,9 @@ struct perpi_linear_step {
     int32_t* d_of;                  /* per constraint: its place in d; -1: none */
     size_t d_capacity, d_of_capacity;
     int32_t d_count;
+    perpi_row_term* term; /* what their constraints have beyond them */
+    size_t term_capacity;
+    int32_t term_count;
     perpi_constraint_derivative* force; /* of efforts of joints and explicit springs */
     double* force_rate;                 /* 144 each: by velocities */
     bool* force_spring;
@@ -99,6 +114,21 @@ struct perpi_linear_step {
     double*
         gain; /* d changes of velocity in these two, or derivatives by them; room for two states */
     size_t gain_capacity;
+    /* a displaced start: poses, velocities, the rest of the offset, and room for a state */
+    perpi_displaced_body* displaced;
+    size_t displaced_capacity;
+    int32_t displaced_count;
+    double* displaced_room;
+    size_t displaced_room_capacity;
+    /* joint_correction: R of the rows, what displacements at the end change of those that hold there (12 a row, over h),
+     * three states and the velocities of the problem; the projection after the step, what holds in it, and its velocities */
+    double *R, *closed_by, *middle, *carried;
+    size_t R_capacity, closed_capacity, middle_capacity, carried_capacity;
+    perpi_linear_step* project;
+    perpi_joint_input* held;
+    int32_t* held_contact; /* their indices in the step */
+    size_t held_capacity, held_contact_capacity;
+    int32_t held_count;
     /* pattern of K */
     int32_t *start, *column, *fill;
     size_t start_capacity, column_capacity, fill_capacity;
@@ -112,6 +142,8 @@ struct perpi_linear_step {
     double *q_next, *v_next, *s_next;
     size_t q_next_capacity, v_next_capacity, s_next_capacity;
     bool frozen_done;
+    perpi_given_rows* given;
+    size_t given_capacity;
     perpi_solved solved;
     perpi_pose* pose_before;
     size_t pose_before_capacity;
@@ -125,6 +157,7 @@ struct perpi_linear_step {
     int32_t* weak_index;
     size_t weak_index_capacity;
     perp_lcp_solver* lcp;
+    struct perpi_smooth_laws* smooth; /* of smoothed steps; else NULL */
 };
 
 /* linear_step.c: room for the arrays of the formulated problem; then u, w and the sizes of its rows; then the
@@ -143,8 +176,32 @@ PERP_NODISCARD perp_status perpi_linear_finish(perpi_linear_step* l, const doubl
 PERP_NODISCARD perp_status perpi_linear_weaken(perpi_linear_step* l, const perpi_law_input* in);
 void perpi_linear_weak_free(perpi_linear_step* l);
 
-/* linear_step.c: of the parameter vector without the part of l->without. */
+/* linear_step.c: of the parameter vector without the part of l->without, and of the step itself. */
 int32_t perpi_linear_own_size(const perpi_linear_step* l);
+int32_t perpi_linear_plain_size(const perpi_linear_step* l);
+
+/* linear_correct.c: whether the rows of a constraint hold at the end of the step. */
+bool perpi_linear_closes(const perpi_linear_step* l, int32_t constraint);
+/* The velocities after the step, before they are projected, into l->carried. */
+PERP_NODISCARD perp_status perpi_linear_carry(perpi_linear_step* l);
+/* These rows: their speeds, R, derivatives; then the part of displacements at the start in r_u, its transpose, and that of
+ * a variation, whose end is l->q_next. */
+PERP_NODISCARD perp_status perpi_linear_close_rows(perpi_linear_step* l);
+void perpi_linear_close(const perpi_linear_step* l, const double* dx, double* r_u);
+void perpi_linear_close_adjoint(const perpi_linear_step* l, const double* m_u, double* y);
+void perpi_linear_close_vary(const perpi_linear_step* l, const perpi_step_input* in, double weight,
+                             double* r_u);
+/* The projection after the step: dx is that after the step, and becomes that of the state. */
+PERP_NODISCARD perp_status perpi_linear_make_projection(perpi_linear_step* l);
+PERP_NODISCARD perp_status perpi_linear_project(perpi_linear_step* l, const double* parameter,
+                                                double* dx);
+PERP_NODISCARD perp_status perpi_linear_project_adjoint(perpi_linear_step* l, const double* y_next,
+                                                        double* y, double* multiplier);
+int32_t perpi_linear_projected_size(const perpi_linear_step* l); /* of its parameters */
+PERP_NODISCARD perp_status perpi_linear_project_vary(perpi_linear_step* l, const perp_model* model,
+                                                     double weight, double* out);
+/* linear_vary.c: out += weight (k - M v' + J' p, J v' + b + c p, mu and bounds) of the formulation l->varied. */
+void perpi_linear_add_varied(const perpi_linear_step* l, double weight, double* out);
 
 /* linear_impact.c: the meetings of an impact; flags what does not follow its rules. */
 PERP_NODISCARD perp_status perpi_linear_meetings(perpi_linear_step* l);
@@ -181,6 +238,13 @@ int32_t perpi_linear_place(const perpi_linear_step* l, const int32_t body[2], in
 /* linear_body.c */
 PERP_NODISCARD perp_status perpi_linear_bodies(perpi_linear_step* l);
 
+/* linear_displaced.c: if the offset displaces bodies before the step, its start becomes the displaced one; then its
+ * displacements, and derivatives by those of the state. Flags contacts of such bodies that act. */
+PERP_NODISCARD perp_status perpi_linear_displace_start(perpi_linear_step* l);
+const double* perpi_linear_displaced(const perpi_linear_step* l, const double* dx);
+void perpi_linear_displaced_adjoint(const perpi_linear_step* l, double* y);
+void perpi_linear_displaced_flag(perpi_linear_step* l);
+
 /* linear_system.c: fills K, or its transpose, and factors it. */
 PERP_NODISCARD perp_status perpi_linear_factor(perpi_linear_step* l);
 /* Forward: M v - J' p = a, A R v + B p = c. Transposed: M v + R' A' p = a, -J v + B' p = c. In: a, c; out: v, p. */
@@ -197,6 +261,16 @@ double perpi_linear_largest(const double* x, int32_t n);
 void perpi_linear_divide(const perpi_linear_step* l, int32_t block, double* x);
 enum { PERPI_LINEAR_REFINEMENTS = 8 };
 
+/* linear_terms.c: removes them; appends those of the constraints that count; then their part of r_v and r_u, and the
+ * transpose. */
+void perpi_linear_no_terms(perpi_linear_step* l);
+PERP_NODISCARD perp_status perpi_linear_make_terms(perpi_linear_step* l);
+void perpi_linear_terms(const perpi_linear_step* l, const double* dx, double* r_v, double* r_u);
+void perpi_linear_terms_adjoint(const perpi_linear_step* l, const double* m_v, const double* m_u,
+                                double* y);
+/* Where the impulse k of a pair stands among the velocities of the problem; -1: nowhere. */
+int32_t perpi_linear_dof(const perpi_linear_step* l, const int32_t body[2], int32_t k);
+
 /* linear_state.c: r_v and r_u of a displacement of the state, and the transpose: y += by the multipliers. */
 void perpi_linear_residual(const perpi_linear_step* l, const double* dx, double* r_v, double* r_u);
 void perpi_linear_residual_adjoint(const perpi_linear_step* l, const double* m_v, const double* m_u,
@@ -206,6 +280,9 @@ void perpi_linear_advance(const perpi_linear_step* l, const double* dx, const do
                           double* next);
 void perpi_linear_advance_adjoint(const perpi_linear_step* l, const double* y_next, double* y,
                                   double* m);
+/* linear_given.c: impacts, by the velocities of prescribed bodies. */
+void perpi_linear_given_residual(const perpi_linear_step* l, const double* dv, double* r_u);
+void perpi_linear_given_residual_adjoint(const perpi_linear_step* l, const double* m_u, double* yv);
 /* x: laid out as velocities. */
 void perpi_linear_add_place(const perpi_linear_step* l, double* x, int32_t body, vec3 add);
 void perpi_linear_add_turn(const perpi_linear_step* l, double* x, int32_t body, vec3 add);

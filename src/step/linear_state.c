@@ -18,7 +18,7 @@ int32_t perpi_linear_place(const perpi_linear_step* l, const int32_t body[2], in
 }
 
 /* Where the impulse k of a side stands among the velocities of the problem; -1: nowhere. */
-static int32_t dof_of(const perpi_linear_step* l, const int32_t body[2], int32_t k)
+int32_t perpi_linear_dof(const perpi_linear_step* l, const int32_t body[2], int32_t k)
 {
     const int32_t b = body[k / 6], j = k % 6;
     const int32_t block = b >= 0 ? l->f->block_of[b] : -1;
@@ -148,7 +148,7 @@ static void add_forces(const perpi_linear_step* l, const double* dq, const doubl
             }
         }
         for (int32_t a = 0; a < l->columns.count; ++a) {
-            const int32_t dof = dof_of(l, d->body, l->columns.item[a]);
+            const int32_t dof = perpi_linear_dof(l, d->body, l->columns.item[a]);
             if (dof >= 0) {
                 r_v[dof] += impulse[l->columns.item[a]];
             }
@@ -164,7 +164,7 @@ static void add_forces_adjoint(const perpi_linear_step* l, const double* m_v, do
         const double* rate = l->force_rate + 144 * (size_t)i;
         double m[PERPI_PAIR_DOFS] = {0};
         for (int32_t a = 0; a < l->columns.count; ++a) {
-            const int32_t dof = dof_of(l, d->body, l->columns.item[a]);
+            const int32_t dof = perpi_linear_dof(l, d->body, l->columns.item[a]);
             m[l->columns.item[a]] = dof >= 0 ? m_v[dof] : 0.0;
         }
         for (int side = 0; side < 2; ++side) {
@@ -242,6 +242,8 @@ void perpi_linear_residual(const perpi_linear_step* l, const double* dx, double*
         const perp_constraint* c = &l->f->constraint[i];
         const perpi_constraint_derivative* d = &l->d[l->d_of[i]];
         add_push(l, i, r_u);
+        double impulse[PERPI_PAIR_DOFS] = {0};
+        bool pushes = false;
         for (int32_t k = 0; k < l->columns.count; ++k) {
             const int32_t column = l->columns.item[k],
                           place = perpi_linear_place(l, d->body, column);
@@ -257,14 +259,18 @@ void perpi_linear_residual(const perpi_linear_step* l, const double* dx, double*
             if (x == 0.0) {
                 continue;
             }
+            pushes = true;
             for (int32_t r = 0; r < c->rows; ++r) {
                 r_u[c->row + r] += d->u[r][column] * x;
             }
-            for (int32_t a = 0; a < l->columns.count; ++a) {
-                const int32_t dof = dof_of(l, d->body, l->columns.item[a]);
-                if (dof >= 0) {
-                    r_v[dof] += d->impulse[l->columns.item[a]][column] * x;
-                }
+            for (int32_t a = 0; a < PERPI_PAIR_DOFS; ++a) {
+                impulse[a] += d->impulse[a][column] * x;
+            }
+        }
+        for (int32_t a = 0; pushes && a < l->columns.count; ++a) {
+            const int32_t dof = perpi_linear_dof(l, d->body, l->columns.item[a]);
+            if (dof >= 0) {
+                r_v[dof] += impulse[l->columns.item[a]];
             }
         }
     }
@@ -275,6 +281,11 @@ void perpi_linear_residual(const perpi_linear_step* l, const double* dx, double*
             r_u[l->f->constraint[c].row] += l->d[l->d_of[c]].integral * ds[i];
         }
     }
+    perpi_linear_terms(l, dx, r_v, r_u);
+    if (l->step.corrected) {
+        perpi_linear_close(l, dx, r_u);
+    }
+    perpi_linear_given_residual(l, dv, r_u);
     if (l->met) {
         perpi_linear_meeting_residual(l, dx, r_u);
         return;
@@ -319,7 +330,7 @@ void perpi_linear_residual_adjoint(const perpi_linear_step* l, const double* m_v
         add_push_adjoint(l, i, m_u);
         double m[PERPI_PAIR_DOFS];
         for (int32_t a = 0; a < l->columns.count; ++a) {
-            const int32_t dof = dof_of(l, d->body, l->columns.item[a]);
+            const int32_t dof = perpi_linear_dof(l, d->body, l->columns.item[a]);
             m[l->columns.item[a]] = dof >= 0 ? m_v[dof] : 0.0;
         }
         for (int32_t k = 0; k < l->columns.count; ++k) {
@@ -352,6 +363,11 @@ void perpi_linear_residual_adjoint(const perpi_linear_step* l, const double* m_v
             ys[i] += l->d[l->d_of[c]].integral * m_u[l->f->constraint[c].row];
         }
     }
+    perpi_linear_terms_adjoint(l, m_v, m_u, y);
+    if (l->step.corrected) {
+        perpi_linear_close_adjoint(l, m_u, y);
+    }
+    perpi_linear_given_residual_adjoint(l, m_u, yv);
     if (l->met) {
         perpi_linear_meeting_residual_adjoint(l, m_u, y);
         return;

@@ -7,6 +7,7 @@
 #include "step/force_rows.h"
 #include "step/linear_parts.h"
 #include "step/pack.h"
+#include "step/smooth_step.h"
 
 perpi_linear_size perpi_linear_size_of(const perp_model* model)
 {
@@ -58,6 +59,7 @@ void perpi_linear_step_destroy(perpi_linear_step* l)
                            l->law,
                            l->d,
                            l->d_of,
+                           l->term,
                            l->force,
                            l->body,
                            l->force_rate,
@@ -77,11 +79,22 @@ void perpi_linear_step_destroy(perpi_linear_step* l)
                            l->body_time,
                            l->gain,
                            l->v_free,
-                           l->loose};
+                           l->loose,
+                           l->displaced,
+                           l->displaced_room,
+                           l->R,
+                           l->closed_by,
+                           l->middle,
+                           l->carried,
+                           l->held,
+                           l->held_contact,
+                           l->given};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(l->context, owned[i]);
     }
     perpi_linear_weak_free(l);
+    perpi_linear_step_destroy(l->project);
+    perpi_smooth_laws_destroy(l->context, l->smooth);
     perpi_linear_step_destroy(l->without);
     perpi_linear_step_destroy(l->free);
     perpi_formulation_destroy(l->f);
@@ -134,9 +147,14 @@ void perpi_linear_divide(const perpi_linear_step* l, int32_t block, double* x)
 {
     const perpi_formulation* f = l->f;
     const int32_t n = f->dof[block + 1] - f->dof[block];
-    if (block >= l->body_count) { /* of a support: a block of one velocity */
-        const double* M = f->M + f->M_used - (f->problem.block_count - block);
-        x[0] /= M[0];
+    if (block >= l->body_count) { /* of a support or a gear: diagonal */
+        const double* M = f->M + f->M_used;
+        for (int32_t b = f->problem.block_count - 1; b >= block; --b) {
+            M -= (f->dof[b + 1] - f->dof[b]) * (f->dof[b + 1] - f->dof[b]);
+        }
+        for (int32_t i = 0; i < n; ++i) {
+            x[i] /= M[i * n + i];
+        }
         return;
     }
     const perpi_linear_body* b = &l->body[block];
@@ -227,6 +245,9 @@ static perp_status choose_laws(perpi_linear_step* l)
         open_laws(l);
         return PERP_OK;
     }
+    if (l->step.in.settings->smooth > 0.0) {
+        return perpi_smooth_laws_choose(l);
+    }
     const perp_contact_problem* P = &l->f->problem;
     const perpi_law_input in = {.problem = P,
                                 .p = l->p,
@@ -288,6 +309,9 @@ static perp_status add_derivative(perpi_linear_step* l, const perpi_solved* at, 
     if (status == PERP_OK) {
         status = perpi_constraint_differentiate(at, i, &l->d[l->d_count]);
     }
+    if (status == PERP_OK && perpi_linear_closes(l, i)) { /* linear_correct.c has them */
+        memset(l->d[l->d_count].u, 0, sizeof l->d[l->d_count].u);
+    }
     if (status == PERP_OK && l->step.impact && i < l->f->contact_count && l->rebound[i] != 0.0) {
         status = add_rebound(l, at, i, &l->d[l->d_count]);
     }
@@ -343,6 +367,10 @@ perp_status perpi_linear_differentiate_rows(perpi_linear_step* l)
                 status = add_derivative(l, &at, l->meeting[i].first);
             }
         }
+    }
+    perpi_linear_no_terms(l);
+    if (status == PERP_OK) {
+        status = perpi_linear_make_terms(l);
     }
     l->force_count = 0;
     const size_t forces = model->joint_count + model->spring_count;
@@ -427,7 +455,8 @@ static perp_status find_loose(perpi_linear_step* l)
     const int32_t contacts = l->f->contact_count;
     const perp_status status = perpi_grow(l->context, &l->loose, &l->loose_capacity,
                                           (size_t)contacts + 1, sizeof *l->loose);
-    bool asked = l->options.memory && l->step.in.settings->midway && contacts > 0;
+    bool asked = l->options.memory && l->step.in.settings->midway && contacts > 0 &&
+                 !(l->step.in.settings->smooth > 0.0); /* whose impulses are unique */
     if (asked && l->options.transposed) { /* the step after it has told which impulses count */
         asked =
             l->memory_after != NULL && perpi_linear_largest(l->memory_after, 3 * contacts) > 0.0;
@@ -540,8 +569,11 @@ perp_status perpi_linear_step_make(perpi_linear_step* l, const perpi_taken_step*
     l->columns = perpi_pair_columns(step->in.model);
     l->frozen_done = false;
     l->met = l->knows_gain = false;
-    l->report.flags |= perpi_linear_starts_displaced(l) ? PERPI_LINEAR_CHOICE : 0;
-    perp_status status = formulate_step(l);
+    perp_status status = perpi_linear_displace_start(l);
+    l->report.flags |= perpi_linear_starts_displaced(l) ? PERPI_LINEAR_CHOICE : 0; /* impacts */
+    if (status == PERP_OK) {
+        status = formulate_step(l);
+    }
     if (status != PERP_OK) {
         return status;
     }
@@ -555,11 +587,14 @@ perp_status perpi_linear_step_make(perpi_linear_step* l, const perpi_taken_step*
                                .contact = step->in.contact,
                                .joint = step->joint_end,
                                .memory = step->s_end,
-                               .v_start = step->impact ? NULL : step->in.v};
+                               .v_start = step->impact ? NULL : l->step.in.v};
     if (step->free) {
         status = move_freely(l);
     } else {
         perpi_pack(l->f, step->in.model, &point, l->v, l->p);
+    }
+    if (status == PERP_OK && step->corrected) {
+        status = perpi_linear_carry(l);
     }
     if (status == PERP_OK) {
         status = perpi_linear_bodies(l);
@@ -574,7 +609,11 @@ perp_status perpi_linear_step_make(perpi_linear_step* l, const perpi_taken_step*
         return status;
     }
     perpi_linear_evaluate_rows(l);
-    status = choose_laws(l);
+    status = step->corrected ? perpi_linear_close_rows(l) : PERP_OK;
+    if (status == PERP_OK) {
+        status = choose_laws(l);
+        perpi_linear_displaced_flag(l);
+    }
     if (status == PERP_OK) {
         status = perpi_linear_factor(l);
     }
@@ -599,7 +638,7 @@ perp_status perpi_linear_step_make(perpi_linear_step* l, const perpi_taken_step*
     if (status == PERP_OK && options->other_rolling) {
         perpi_linear_step_roll_otherwise(l);
     }
-    return status;
+    return status == PERP_OK && step->corrected ? perpi_linear_make_projection(l) : status;
 }
 
 /* The equations of the active set do not contain the slip of rolling contacts: their factors stay. */
@@ -670,16 +709,28 @@ bool perpi_linear_step_free(const perpi_linear_step* l)
     return l->d_count == 0;
 }
 
-/* Parts of the parameter vector: r_v, r_u, g, then the state after the step; of an impact those of the step without its
- * contacts follow. */
-int32_t perpi_linear_own_size(const perpi_linear_step* l)
+/* Parts of the parameter vector: r_v, r_u, g, then the state after the step; those of the projection of its velocities; of
+ * an impact those of the step without its contacts follow. */
+int32_t perpi_linear_plain_size(const perpi_linear_step* l)
 {
     return l->dofs + 2 * l->rows + perpi_linear_size_of(l->step.in.model).total;
+}
+
+int32_t perpi_linear_own_size(const perpi_linear_step* l)
+{
+    return perpi_linear_plain_size(l) + perpi_linear_projected_size(l);
 }
 
 int32_t perpi_linear_step_parameter_size(const perpi_linear_step* l)
 {
     return perpi_linear_own_size(l) + perpi_linear_gain_size(l);
+}
+
+/* The place in g of what a row of a law depends on: mu of a contact stands at its first row. */
+static int32_t parameter_row(const perpi_linear_step* l, int32_t constraint, int32_t r)
+{
+    const perp_constraint* x = &l->f->constraint[constraint];
+    return x->kind == PERP_CONSTRAINT_CONTACT && !l->law[constraint].smooth ? x->row : x->row + r;
 }
 
 void perpi_linear_right_side(const perpi_linear_step* l, const double* dx, const double* parameter,
@@ -701,8 +752,7 @@ void perpi_linear_right_side(const perpi_linear_step* l, const double* dx, const
             const perp_constraint* x = &l->f->constraint[i];
             for (int32_t r = 0; r < x->rows; ++r) {
                 const double* g = parameter + dofs + rows;
-                c[x->row + r] = l->law[i].g[r] *
-                                (x->kind == PERP_CONSTRAINT_CONTACT ? g[x->row] : g[x->row + r]);
+                c[x->row + r] = l->law[i].g[r] * g[parameter_row(l, i, r)];
             }
         }
     }
@@ -716,6 +766,13 @@ perp_status perpi_linear_finish(perpi_linear_step* l, const double* dx, const do
     perpi_linear_advance(l, dx, dv, dx_next);
     for (int32_t i = 0; parameter != NULL && i < total; ++i) {
         dx_next[i] += parameter[l->dofs + 2 * l->rows + i];
+    }
+    if (l->step.corrected) {
+        const perp_status status = perpi_linear_project(
+            l, parameter != NULL ? parameter + perpi_linear_plain_size(l) : NULL, dx_next);
+        if (status != PERP_OK) {
+            return status;
+        }
     }
     return check_solution(l, dx_next, total);
 }
@@ -731,6 +788,7 @@ perp_status perpi_linear_step_forward(perpi_linear_step* l, const double* dx,
         return status;
     }
     double *r_v = l->work + 3 * (dofs + rows), *r_u = r_v + dofs, *c = r_u + rows;
+    dx = perpi_linear_displaced(l, dx);
     if (l->met) {
         const perp_status gained = perpi_linear_gain(l, dx, parameter);
         if (gained != PERP_OK) {
@@ -765,6 +823,15 @@ perp_status perpi_linear_step_adjoint(perpi_linear_step* l, const double* y_next
     if (l->met) {
         memset(l->gain, 0, 2 * (size_t)perpi_linear_size_of(l->step.in.model).n * sizeof *l->gain);
     }
+    if (l->step.corrected) {
+        double* after = l->middle + total; /* of the step, before the projection */
+        const perp_status projected = perpi_linear_project_adjoint(
+            l, y_next, after, multiplier != NULL ? multiplier + perpi_linear_plain_size(l) : NULL);
+        if (projected != PERP_OK) {
+            return projected;
+        }
+        y_next = after;
+    }
     perpi_linear_advance_adjoint(l, y_next, y, m_v);
     for (int32_t i = 0; l->memory_after != NULL && i < l->f->contact_count; ++i) {
         const perp_constraint* x = &l->f->constraint[i];
@@ -786,6 +853,7 @@ perp_status perpi_linear_step_adjoint(perpi_linear_step* l, const double* y_next
         }
     }
     perpi_linear_residual_adjoint(l, m_v, m_u, y);
+    perpi_linear_displaced_adjoint(l, y);
     if (l->met) {
         const perp_status gained = perpi_linear_gain_adjoint(l, y, multiplier);
         if (gained != PERP_OK) {
@@ -800,8 +868,7 @@ perp_status perpi_linear_step_adjoint(perpi_linear_step* l, const double* y_next
         for (int32_t i = 0; i < l->f->constraints; ++i) {
             const perp_constraint* x = &l->f->constraint[i];
             for (int32_t r = 0; r < x->rows; ++r) {
-                g[x->kind == PERP_CONSTRAINT_CONTACT ? x->row : x->row + r] +=
-                    l->law[i].g[r] * m_p[x->row + r];
+                g[parameter_row(l, i, r)] += l->law[i].g[r] * m_p[x->row + r];
             }
         }
         memcpy(g + rows, y_next, (size_t)total * sizeof *y_next);

@@ -39,6 +39,7 @@ typedef struct perpi_taken_step {
     const double *q_end, *v_end; /* flat: the state after it */
     bool carries;                /* the state keeps angular momentum (momentum.h) */
     bool free;   /* no constraint acts; its end is that of free bodies and not read */
+    bool corrected; /* joints are closed at its end, and velocities projected (joint_correction) */
     bool impact; /* an impact by Newton's law instead of a step in time; h is not read */
     /* The step before, for the slip of rolling contacts (rolling.c); NULL: there was none. */
     const double* q_before;
@@ -135,6 +136,21 @@ typedef enum perpi_light_kind {
 } perpi_light_kind;
 void perpi_linear_step_light_change(const perpi_linear_step* l, perpi_light_kind kind,
                                     int32_t index, int32_t part, double value, double* parameter);
+
+/* The rows of a step in time by the velocity of a prescribed body over it: d u = J (dv, dw), and they are `row` and those after it
+ * of the rows. A parameter of its motion changes these velocities and the state after the step, and nothing else, as long as
+ * contacts alone connect the body with others (perpi_linear_meets_contacts_only). */
+typedef struct perpi_given_rows {
+    int32_t body, row, rows;
+    double J[4][6];
+} perpi_given_rows;
+bool perpi_linear_meets_contacts_only(const perp_model* model, int32_t body);
+/* Those of the bodies for which `wanted` (per body) is true; valid until the next call. */
+PERP_NODISCARD perp_status perpi_linear_step_given(perpi_linear_step* l, const bool* wanted,
+                                                   const perpi_given_rows** rows, int32_t* count);
+/* Where the rows, and the state after the step, begin in a parameter vector. */
+int32_t perpi_linear_step_rows_at(const perpi_linear_step* l);
+int32_t perpi_linear_step_next_at(const perpi_linear_step* l);
 
 /* The slip of some rolling contacts depends on impulses of the step before (rolling.h). Beside the displacements of the
  * state a caller carries those of the impulses of contacts, three each: before: of the contacts of the step before,

@@ -20,6 +20,7 @@ static const double* side_rows(const perpi_linear_step* l, int32_t i, int side, 
 static void law_rows(const perpi_linear_step* l, int32_t i, int side, double* R, int32_t* n)
 {
     const double* J = side_rows(l, i, side, n);
+    J = l->step.corrected ? l->R + (J - l->f->problem.J) : J;
     memcpy(R, J, (size_t)(l->f->constraint[i].rows * *n) * sizeof *R);
     if (l->law[i].closing != i) {
         memcpy(R, side_rows(l, l->law[i].closing, side, n), (size_t)*n * sizeof *R);
@@ -205,7 +206,7 @@ void perpi_linear_add_rows(const perpi_linear_step* l, int32_t i, bool law, cons
     for (int side = 0; side < 2; ++side) {
         int32_t n;
         const double* J = side_rows(l, i, side, &n);
-        if (law && l->law[i].closing != i) {
+        if (law && (l->step.corrected || l->law[i].closing != i)) {
             law_rows(l, i, side, rows, &n);
             J = rows;
         }
@@ -229,7 +230,7 @@ void perpi_linear_speeds(const perpi_linear_step* l, int32_t i, bool law, const 
     for (int side = 0; side < 2; ++side) {
         int32_t n;
         const double* J = side_rows(l, i, side, &n);
-        if (law && l->law[i].closing != i) {
+        if (law && (l->step.corrected || l->law[i].closing != i)) {
             law_rows(l, i, side, rows, &n);
             J = rows;
         }

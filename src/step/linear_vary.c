@@ -4,6 +4,7 @@
 #include "step/force_rows.h"
 #include "step/linear_parts.h"
 #include "step/rolling.h"
+#include "step/smooth_step.h"
 
 /* ---- parameters ----------------------------------------------------------------------------------*/
 
@@ -149,8 +150,7 @@ static perp_status vary_contact(perpi_linear_step* l, const perp_model* model, b
     return PERP_OK;
 }
 
-/* out += weight (k - M v' + J' p, J v' + b + c p, mu and bounds) of the formulation l->varied. */
-static void add_residual(const perpi_linear_step* l, double weight, double* out)
+void perpi_linear_add_varied(const perpi_linear_step* l, double weight, double* out)
 {
     const perpi_formulation* f = l->varied;
     const perp_contact_problem* P = &f->problem;
@@ -173,23 +173,24 @@ static void add_residual(const perpi_linear_step* l, double weight, double* out)
         }
         const perp_constraint* c = &P->constraint[i];
         const double* J = P->J + c->jac;
-        const bool contact = c->kind == PERP_CONSTRAINT_CONTACT;
+        const bool contact = c->kind == PERP_CONSTRAINT_CONTACT, smooth = l->law[i].smooth;
+        const bool closes = perpi_linear_closes(l, i); /* perpi_linear_close_vary */
         for (int32_t r = 0; r < c->rows; ++r) {
             const int32_t row = c->row + r;
             const double soft =
                 contact || P->compliance == NULL ? 0.0 : P->compliance[row] * l->p[row];
-            r_u[row] += weight * (P->b[row] + soft);
+            r_u[row] += closes ? 0.0 : weight * (P->b[row] + soft);
             if (l->law[i].bound[r] != 0) {
                 g[row] += weight * (l->law[i].bound[r] < 0 ? P->lower[row] : P->upper[row]);
             }
         }
-        g[c->row] += contact ? weight * c->mu : 0.0;
+        g[c->row] += contact && !smooth ? weight * c->mu : 0.0;
         for (int side = 0; side < 2; ++side) {
             const int32_t block = c->block[side];
             const int32_t n = block >= 0 ? P->dof[block + 1] - P->dof[block] : 0;
             for (int32_t r = 0; r < c->rows && n > 0; ++r, J += n) {
                 for (int32_t k = 0; k < n; ++k) {
-                    r_u[c->row + r] += weight * J[k] * l->v[P->dof[block] + k];
+                    r_u[c->row + r] += closes ? 0.0 : weight * J[k] * l->v[P->dof[block] + k];
                     r_v[P->dof[block] + k] += weight * J[k] * l->p[c->row + r];
                 }
             }
@@ -230,9 +231,10 @@ static perp_status add_next_state(perpi_linear_step* l, const perpi_step_input* 
     if (l->step.carries) {
         perpi_momentum_carry(l->varied, model, in->v, l->q_next, l->v_next);
     }
+    const double* v_end = l->step.corrected ? l->carried : l->step.v_end; /* before the projection */
     for (int32_t i = 0; i < bodies; ++i) {
         for (int32_t k = 0; k < vn; ++k) {
-            out[at.v + vn * i + k] += weight * (l->v_next[vn * i + k] - l->step.v_end[vn * i + k]);
+            out[at.v + vn * i + k] += weight * (l->v_next[vn * i + k] - v_end[vn * i + k]);
         }
         if (model->body[i].dofs > 0 && !all) {
             continue; /* moved by v' alone */
@@ -281,6 +283,21 @@ static perp_status formulate_varied(perpi_linear_step* l, const perpi_step_input
     return status;
 }
 
+/* Joints of a step that is cut short close their errors within the time that it should have had (adaptive.c), which does
+ * not depend on its length. */
+static perp_status ease_joints(perpi_linear_step* l, perpi_step_input* in)
+{
+    const size_t joints = in->model->joint_count;
+    const perp_status status =
+        perpi_grow(l->context, &l->held, &l->held_capacity, joints, sizeof *l->held);
+    for (size_t i = 0; status == PERP_OK && i < joints; ++i) {
+        l->held[i] = in->joint[i];
+        l->held[i].ease *= l->held[i].ease > 1.0 ? l->step.in.h / in->h : 1.0;
+    }
+    in->joint = status == PERP_OK && joints > 0 ? l->held : in->joint;
+    return status;
+}
+
 perp_status perpi_linear_step_vary(perpi_linear_step* l, const perpi_variation* by, double weight,
                                    double* out)
 {
@@ -296,6 +313,7 @@ perp_status perpi_linear_step_vary(perpi_linear_step* l, const perpi_variation* 
     }
     in.t += by->dt;
     in.h += by->dh;
+    status = by->dh != 0.0 ? ease_joints(l, &in) : PERP_OK;
     if (in.contact_count > 0) {
         memcpy(l->contact, in.contact, (size_t)in.contact_count * sizeof *l->contact);
     }
@@ -321,10 +339,17 @@ perp_status perpi_linear_step_vary(perpi_linear_step* l, const perpi_variation* 
         status = perpi_linear_gain_vary(l, by, weight, out + perpi_linear_own_size(l));
     }
     if (status == PERP_OK) {
-        add_residual(l, weight, out);
+        perpi_linear_add_varied(l, weight, out);
+        if (in.settings->smooth > 0.0 && !l->step.free) {
+            perpi_smooth_laws_vary(l, model, weight, out + l->dofs + l->rows);
+        }
         status = l->step.impact
                      ? PERP_OK
                      : add_next_state(l, &in, by->dh != 0.0, weight, out + l->dofs + 2 * l->rows);
+    }
+    if (status == PERP_OK && l->step.corrected) {
+        perpi_linear_close_vary(l, &in, weight, out + l->dofs);
+        status = perpi_linear_project_vary(l, model, weight, out + perpi_linear_plain_size(l));
     }
     return status;
 }

@@ -63,8 +63,8 @@ static bool is_free(const perpi_step* step)
 static bool has_force_rows(const perpi_step* step)
 {
     const perp_model* model = step->model;
-    return model->spring_count > 0 || model->controller_count > 0 || model->support_points > 0 ||
-           step->formulation->layer_count > 0;
+    return model->chain_count > 0 || model->spring_count > 0 || model->controller_count > 0 ||
+           model->support_points > 0 || step->formulation->layer_count > 0;
 }
 
 static bool is_displaced(const perpi_step* step)

@@ -14,6 +14,7 @@
  * only where bodies turn by radians in a step, so that the error of a step is as large as an arm, and closing it
  * would give most of the energy of the motion.
  */
+#include "step/frames.h"
 #include "step/repair.h"
 
 /* Relative to the energy that the joints exchange: the part that they may gain in a step. */
@@ -147,4 +148,5 @@ void perpi_repair_limit(perpi_formulation* f, const bool* loop, const double* be
             f->b[c->row + r] = given + u + PART * (repair - u);
         }
     }
+    perpi_frames_follow(f);
 }

@@ -12,8 +12,10 @@
 
 #include "contact/derivative.h"
 #include "step/force_rows.h"
+#include "step/gear_rows.h"
 #include "step/joint_rows.h"
 #include "step/rolling.h"
+#include "step/smooth_step.h"
 
 perpi_columns perpi_pair_columns(const perp_model* model)
 {
@@ -109,6 +111,16 @@ static void add_row_change(const pair_motion* m, const perpi_row* row, const per
     }
 }
 
+/* Entry c of a row, as it stands in J. */
+static double row_entry(const perpi_row* row, int32_t c)
+{
+    const double sign = c < 6 ? -1.0 : 1.0;
+    if (c % 6 < 3) {
+        return row->angular ? 0.0 : sign * v3_get(row->dir, c % 3);
+    }
+    return sign * v3_get(row->angular ? row->dir : v3_cross(row->arm[c / 6], row->dir), c % 3);
+}
+
 static void begin_derivative(const int32_t body[2], perpi_constraint_derivative* d)
 {
     memset(d, 0, sizeof *d);
@@ -191,12 +203,14 @@ const perp_contact* perpi_rolling_before(const perpi_solved* at, const perp_cont
     }
     const perp_contact* list = at->contact_before;
     for (int32_t i = 0; i < at->contact_before_count; ++i) {
-        if (list[i].key != c->key || !(list[i].impulse[0] > 0.0)) {
+        if (list[i].key != c->key ||
+            !perpi_contact_pushes(model, at->in->settings, at->h_before, &list[i])) {
             continue;
         }
         for (int32_t k = i - 1; k <= i + 1;
              k += 2) { /* its neighbours of the same pair push, too */
-            if (k >= 0 && k < at->contact_before_count && list[k].impulse[0] > 0.0 &&
+            if (k >= 0 && k < at->contact_before_count &&
+                perpi_contact_pushes(model, at->in->settings, at->h_before, &list[k]) &&
                 list[k].body_a == c->body_a && list[k].body_b == c->body_b) {
                 return NULL;
             }
@@ -249,6 +263,53 @@ static perp_status add_rolling(const perpi_solved* at, const perp_contact* conta
     return PERP_OK;
 }
 
+/* The rows of a contact: normal, tangents, spin. */
+static void place_rows(const perpi_solved* at, const perp_contact* contact, double part[2],
+                       perpi_row row[4])
+{
+    const vec3 n = v3_from(contact->normal), t = v3_from(contact->tangent);
+    const vec3 direction[4] = {n, t, v3_cross(n, t), n};
+    const int32_t body[2] = {contact->body_a, contact->body_b};
+    for (int side = 0; side < 2; ++side) {
+        part[side] = perpi_acting_part(at->in->model, contact, side);
+    }
+    for (int i = 0; i < 4; ++i) {
+        row[i] = (perpi_row){.angular = i == 3, .dir = direction[i]};
+        for (int side = 0; side < 2; ++side) {
+            row[i].arm[side] =
+                v3_sub(v3_madd(v3_from(contact->point), part[side] * contact->gap, n),
+                       at->f->pose[body[side]].x);
+        }
+    }
+}
+
+void perpi_held_differentiate(const perpi_solved* at, const perp_contact* contact,
+                              const perpi_contact_derivative* change, int32_t row_at,
+                              perpi_constraint_derivative* d, perpi_constraint_derivative* earlier)
+{
+    static const vec3 axis[3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
+    const int32_t body[2] = {contact->body_a, contact->body_b};
+    const perpi_columns columns = perpi_pair_columns(at->in->model);
+    const pair_motion m = motion_of(at, body);
+    double part[2];
+    perpi_row row[4];
+    place_rows(at, contact, part, row);
+    begin_derivative(body, d);
+    begin_derivative(body, earlier);
+    for (int32_t i = 0; i < columns.count; ++i) {
+        const int32_t c = columns.item[i];
+        const vec3 point = column3(change->point_a, c);
+        const perpi_row_change by_earlier = {.dir = column3(change->normal, c),
+                                             .arm = {point, point}};
+        perpi_row_change by = {.b = 0.0};
+        if (c % 6 < 3) {
+            by.arm[c / 6] = v3_neg(axis[c % 3]);
+        }
+        add_row_change(&m, &row[0], &by, at->p[row_at], 0, c, d);
+        add_row_change(&m, &row[0], &by_earlier, at->p[row_at], 0, c, earlier);
+    }
+}
+
 static perp_status differentiate_contact(const perpi_solved* at, int32_t index,
                                          perpi_constraint_derivative* d)
 {
@@ -265,28 +326,21 @@ static perp_status differentiate_contact(const perpi_solved* at, int32_t index,
         return status;
     }
     begin_derivative(body, d);
+    d->border = perpi_contact_at_border(model, f->pose, contact, at->threshold);
+    const bool border = d->border;
     const perp_contact* before = perpi_rolling_before(at, contact);
     if (before != NULL) {
         const perp_status rolling = add_rolling(at, contact, before, &g, constraint->rows, d);
         if (rolling != PERP_OK) {
             return rolling;
         }
+        d->border = d->border || border;
     }
     const vec3 n = v3_from(contact->normal), t = v3_from(contact->tangent), o = v3_cross(n, t);
     const vec3 direction[4] = {n, t, o, n};
     perpi_row row[4];
     double part[2];
-    for (int side = 0; side < 2; ++side) {
-        part[side] = perpi_acting_part(model, contact, side);
-    }
-    for (int i = 0; i < 4; ++i) {
-        row[i] = (perpi_row){.angular = i == 3, .dir = direction[i]};
-        for (int side = 0; side < 2; ++side) {
-            row[i].arm[side] =
-                v3_sub(v3_madd(v3_from(contact->point), part[side] * contact->gap, n),
-                       f->pose[body[side]].x);
-        }
-    }
+    place_rows(at, contact, part, row);
     const bool driven = perpi_contact_driven(model, contact);
     const vec3 belt[2] = {driven ? belt_velocity(at, contact, 0) : v3(0, 0, 0),
                           driven ? belt_velocity(at, contact, 1) : v3(0, 0, 0)};
@@ -358,12 +412,137 @@ static double clamped_motor_slope(const perpi_solved* at, const perpi_joint* joi
     return 0.0;
 }
 
+/* The part of a gear's law by one of its joints, whole: rows of ties have none. With all of dJ v in the row of the law,
+ * and its impulse on all bodies, the equations for dv' are those without ties (gear_rows.h). */
+static void differentiate_geared(const perpi_solved* at, int32_t constraint, int32_t place,
+                                 int which, perpi_constraint_derivative* d)
+{
+    const perp_model* model = at->in->model;
+    const perpi_joint_place* law = &at->f->place[place];
+    const perpi_joint* gear = &model->joint[law->joint];
+    const perpi_joint_input* input = &at->in->joint[law->joint];
+    const int32_t index = gear->geared[which], turns[2] = {input->turns[which], 0};
+    const perp_constraint* c = &at->f->constraint[constraint];
+    const perpi_columns columns = perpi_pair_columns(model);
+    const double h = at->in->h, factor = which == 0 ? -gear->ratio : 1.0;
+    const double slope = perpi_gear_soft(gear)
+                             ? gear->stiffness / (h * gear->stiffness + gear->damping)
+                             : 1.0 / closing_time(h, input);
+    const pair_motion m = motion_of(at, model->joint[index].body);
+    perpi_row row = perpi_joint_evaluate(model, index, at->in->q, turns).coordinate[0];
+    perpi_joint_change change[PERPI_PAIR_DOFS];
+    perpi_joint_differentiate(model, index, at->in->q, columns.item, columns.count, change);
+    begin_derivative(model->joint[index].body, d);
+    row.dir = v3_scale(factor, row.dir);
+    for (int32_t i = 0; law->slot < PERPI_GEAR_TIE && i < columns.count; ++i) {
+        perpi_row_change by = change[i].coordinate[0];
+        by.dir = v3_scale(factor, by.dir);
+        by.b *= factor * slope;
+        add_row_change(&m, &row, &by, at->p[c->row], 0, columns.item[i], d);
+    }
+}
+
+/* b of a rotor, -A/D times the rate at the start (joint_rows.c). */
+static void differentiate_rotor(const perpi_solved* at, int32_t constraint, int32_t index,
+                                perpi_row_term* term)
+{
+    const perp_model* model = at->in->model;
+    const perpi_joint* joint = &model->joint[index];
+    const perpi_columns columns = perpi_pair_columns(model);
+    const double part =
+        -joint->armature * at->f->compliance[at->f->constraint[constraint].row];
+    const perpi_row row =
+        perpi_joint_evaluate(model, index, at->in->q, at->in->joint[index].turns).coordinate[0];
+    pair_motion m = {{{0, 0, 0}, {0, 0, 0}}, {{0, 0, 0}, {0, 0, 0}}};
+    perpi_joint_change change[PERPI_PAIR_DOFS];
+    perpi_joint_differentiate(model, index, at->in->q, columns.item, columns.count, change);
+    begin_derivative(joint->body, &term->d);
+    for (int side = 0; side < 2; ++side) {
+        if (joint->body[side] >= 0) {
+            m.v[side] = v3_scale(part, perpi_state_velocity(model, at->in->v, joint->body[side]));
+            m.w[side] = v3_scale(part, perpi_state_rate(model, at->in->v, joint->body[side]));
+        }
+    }
+    for (int32_t i = 0; i < columns.count; ++i) {
+        const int32_t c = columns.item[i];
+        perpi_row_change by = change[i].coordinate[0];
+        by.b = 0.0;
+        add_row_change(&m, &row, &by, 0.0, 0, c, &term->d);
+        term->rate[c] = part * row_entry(&row, c);
+    }
+    term->placed = term->started = true;
+}
+
+bool perpi_term_differentiate(const perpi_solved* at, int32_t constraint, perpi_row_term* term)
+{
+    const perp_model* model = at->in->model;
+    int32_t index;
+    if (perpi_part_of(at->f, model, constraint, &index) != PERPI_PART_JOINT) {
+        return false;
+    }
+    const perpi_joint_place* place = &at->f->place[index];
+    const perpi_joint* joint = &model->joint[place->joint];
+    const bool gear = joint->type == PERP_JOINT_GEAR && place->slot < PERPI_GEAR_TIE;
+    const bool rotor = joint->type != PERP_JOINT_GEAR && joint->armature > 0.0 &&
+                       place->slot == 1 + PERPI_LAW_DAMPING;
+    *term = (perpi_row_term){.row = at->f->constraint[constraint].row};
+    if (gear) {
+        differentiate_geared(at, constraint, index, 0, &term->d);
+        term->placed = term->pushes = true;
+    } else if (rotor) {
+        differentiate_rotor(at, constraint, place->joint, term);
+    }
+    return gear || rotor;
+}
+
+/* Row r of a joint as it stands in the problem. */
+static perpi_row joint_row(const perpi_solved* at, const perpi_joint_place* place, int32_t r)
+{
+    const perpi_joint_view view = perpi_joint_evaluate(
+        at->in->model, place->joint, at->in->q, at->in->joint[place->joint].turns);
+    perpi_row row = place->slot == 0 ? view.row[r] : view.coordinate[0];
+    row.dir = place->slot == 1 + PERPI_LAW_UPPER ? v3_neg(row.dir) : row.dir;
+    return row;
+}
+
+bool perpi_given_differentiate(const perpi_solved* at, int32_t constraint, int32_t r,
+                               perpi_row_term* term)
+{
+    const perp_model* model = at->in->model;
+    const perpi_columns columns = perpi_pair_columns(model);
+    int32_t index;
+    const perpi_constraint_part kind = perpi_part_of(at->f, model, constraint, &index);
+    int32_t body[2] = {-1, -1};
+    perpi_row row = {0};
+    if (kind == PERPI_PART_JOINT &&
+               model->joint[at->f->place[index].joint].type != PERP_JOINT_GEAR) {
+        row = joint_row(at, &at->f->place[index], r);
+        memcpy(body, model->joint[at->f->place[index].joint].body, sizeof body);
+    }
+    const bool given[2] = {body[0] >= 0 && model->body[body[0]].dofs == 0,
+                           body[1] >= 0 && model->body[body[1]].dofs == 0};
+    if (!given[0] && !given[1]) {
+        return false;
+    }
+    *term = (perpi_row_term){.row = at->f->constraint[constraint].row + r, .started = true};
+    begin_derivative(body, &term->d);
+    for (int32_t i = 0; i < columns.count; ++i) {
+        const int32_t c = columns.item[i];
+        term->rate[c] = given[c / 6] ? row_entry(&row, c) : 0.0;
+    }
+    return true;
+}
+
 static void differentiate_joint(const perpi_solved* at, int32_t constraint, int32_t place,
                                 perpi_constraint_derivative* d)
 {
     const perp_model* model = at->in->model;
     const perpi_formulation* f = at->f;
     const int32_t index = f->place[place].joint, slot = f->place[place].slot;
+    if (model->joint[index].type == PERP_JOINT_GEAR) {
+        differentiate_geared(at, constraint, place, 1, d);
+        return;
+    }
     const perpi_joint* joint = &model->joint[index];
     const perpi_joint_input* input = &at->in->joint[index];
     const perp_constraint* c = &f->constraint[constraint];
@@ -381,6 +560,10 @@ static void differentiate_joint(const perpi_solved* at, int32_t constraint, int3
             slope = 1.0 / (rope && row.b > 0.0 ? at->in->h : closing_time(at->in->h, input));
         } else {
             slope = law_slope(joint, input, slot, row.b, at->in->h);
+            if (slot == 1 + PERPI_LAW_MOTOR &&
+                fabs(f->b[c->row] - f->given[c->row]) >= joint->velocity_limit) {
+                slope = 0.0; /* it asks for the largest rate */
+            }
             sign = slot == 1 + PERPI_LAW_UPPER ? -1.0 : 1.0;
             slope += slot == 1 + PERPI_LAW_MOTOR
                          ? clamped_motor_slope(at, joint, f->b[c->row] - f->given[c->row], row.b)
@@ -638,6 +821,49 @@ static void differentiate_controller(const perpi_solved* at, int32_t constraint,
         }
     }
     d->integral = -h * compliance * x->ki;
+}
+
+/* b has -h c times the effort -sum m g . (a x (x_i - p)), or -sum m g . a: feed_forward.c. */
+bool perpi_feed_forward_differentiate(const perpi_solved* at, int32_t controller, int32_t part,
+                                      perpi_row_term* term)
+{
+    static const vec3 unit[3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
+    const perp_model* model = at->in->model;
+    const perpi_controller* c = &model->controller[controller];
+    if (!c->gravity || c->joint < 0 || part > c->moved_count) {
+        return false;
+    }
+    const perpi_joint* joint = &model->joint[c->joint];
+    const perp_constraint* row =
+        &at->f->constraint[at->f->constraints - (int32_t)model->controller_count + controller];
+    const double scale = at->in->h * at->f->compliance[row->row];
+    const bool turns = joint->type != PERP_JOINT_PRISMATIC;
+    const int32_t sides[2] = {part == 0 ? joint->body[0] : c->moved[part - 1], -1};
+    vec3 p, a;
+    perpi_joint_line(model, at->in->q, joint, &p, &a);
+    a = v3_scale(c->moved_sign, a);
+    *term = (perpi_row_term){.row = row->row, .placed = true};
+    begin_derivative(sides, &term->d);
+    for (int32_t k = 0; k < 6 && sides[0] >= 0; ++k) {
+        const vec3 e = unit[k % 3];
+        double sum = 0.0;
+        for (int32_t i = 0; i < c->moved_count; ++i) {
+            const perpi_body* body = &model->body[c->moved[i]];
+            const vec3 weight = v3_scale(body->mass, body->gravity);
+            const vec3 arm = v3_sub(at->f->pose[c->moved[i]].x, p);
+            if (part > 0) { /* its own place */
+                sum += k < 3 && turns && i == part - 1 ? v3_dot(weight, v3_cross(a, e)) : 0.0;
+            } else if (k < 3) {
+                sum -= turns ? v3_dot(weight, v3_cross(a, e)) : 0.0;
+            } else {
+                const vec3 da = v3_cross(e, a),
+                           dp = v3_cross(e, v3_sub(p, at->f->pose[sides[0]].x));
+                sum += v3_dot(weight, turns ? v3_sub(v3_cross(da, arm), v3_cross(a, dp)) : da);
+            }
+        }
+        term->d.u[0][k] = scale * sum;
+    }
+    return true;
 }
 
 perp_status perpi_constraint_differentiate(const perpi_solved* at, int32_t constraint,

@@ -53,6 +53,31 @@ typedef struct perpi_solved {
 PERP_NODISCARD perp_status perpi_constraint_differentiate(const perpi_solved* at, int32_t index,
                                                           perpi_constraint_derivative* d);
 
+/* What a constraint has beyond its derivative by one pair of bodies: a gear acts through two joints, and a rotor
+ * (armature) has b by the velocities at the start; so have rows of impacts with prescribed bodies. d->body: the pair. */
+typedef struct perpi_row_term {
+    int32_t row;                  /* of the problem; u[0] of d is its own */
+    bool placed, pushes, started; /* u[0] of d, its impulses, and rate are set */
+    bool before;                  /* d is by the poses of the step before */
+    double rate[PERPI_PAIR_DOFS]; /* d u by velocities at the start */
+    perpi_constraint_derivative d;
+} perpi_row_term;
+/* Of constraint `index`. False: it has none. */
+bool perpi_term_differentiate(const perpi_solved* at, int32_t index, perpi_row_term* term);
+/* Feed-forward of gravity in the row of a controller: part 0 by the line of its joint, then by the bodies that it moves. False:
+ * no such part. */
+bool perpi_feed_forward_differentiate(const perpi_solved* at, int32_t controller, int32_t part,
+                                      perpi_row_term* term);
+/* Row r of constraint `index`, of a joint, by the velocities of prescribed bodies, as in->v has them. False: it has none. */
+bool perpi_given_differentiate(const perpi_solved* at, int32_t index, int32_t r,
+                               perpi_row_term* term);
+/* A contact without friction and gap, whose normal and point are those of an earlier pose (change: there), by the present
+ * poses and by the earlier ones. */
+void perpi_held_differentiate(const perpi_solved* at, const perp_contact* contact,
+                              const perpi_contact_derivative* change, int32_t row,
+                              perpi_constraint_derivative* d,
+                              perpi_constraint_derivative* earlier);
+
 /* The geometry of a contact by displacements, with its point where it acts on particles. */
 PERP_NODISCARD perp_status perpi_contact_change(const perp_model* model, const perpi_pose* pose,
                                                 const perp_contact* contact,

@@ -1,5 +1,6 @@
 /* src/step/semi_implicit.c - solution of a step whose laws are linearised about its start: one
  * problem. */
+#include "step/smooth_step.h"
 #include "step/step.h"
 
 /* Mechanisms whose rows are all equalities: one factorisation. */
@@ -32,6 +33,10 @@ static perp_status solve_start(perpi_step* step)
     const perpi_step_input in = perpi_step_inputs(step);
     perp_status status = perpi_step_formulate(step, &in, step->from->v);
     bool solved = false;
+    if (status == PERP_OK && step->smooth != NULL) {
+        return perpi_smooth_solve(step->smooth, &in, step->v_problem, step->p_problem,
+                                  &step->report);
+    }
     if (status == PERP_OK && step->direct) {
         status = solve_joints(step, &solved);
         if (status == PERP_OK && !solved) {

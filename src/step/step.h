@@ -113,10 +113,11 @@ typedef struct perpi_attempts {
     int32_t iterations;          /* of the solver, before the last of these */
 } perpi_attempts;
 
-struct perpi_sides;      /* sim/crossing.c */
-struct perpi_correction; /* sim/correct_joints.c */
-struct perpi_impact;     /* sim/impact.c */
-struct perpi_filter;     /* sim/internal.h */
+struct perpi_sides;         /* sim/crossing.c */
+struct perpi_correction;    /* sim/correct_joints.c */
+struct perpi_impact;        /* sim/impact.c */
+struct perpi_filter;        /* sim/internal.h */
+struct perpi_smooth_solver; /* smooth_step.h */
 struct perpi_trial;
 
 /* Everything that a step reads and writes. */
@@ -129,6 +130,7 @@ struct perpi_step {
     const perpi_contact_model_ops* contact_model;
     perpi_contact_rules rules;
     perp_contact_solver* solver;
+    struct perpi_smooth_solver* smooth; /* of a smoothed run; else NULL */
     perpi_collider* collider;
     perpi_formulation* formulation;
     double tolerance;        /* of the residual check */

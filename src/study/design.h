@@ -7,6 +7,7 @@
 #define PERPI_DESIGN_H
 
 #include "base/expr.h"
+#include "perp/gradient.h"
 #include "study/read.h"
 #include "study/study.h"
 
@@ -82,6 +83,10 @@ double perpi_design_cost(perp_study* study, int64_t run, const double* measure, 
 
 /* Whether the scene has derivatives of what the objective and the constraints need, in the first cases at the start. */
 PERP_NODISCARD perp_status perpi_design_check_gradient(perp_study* study, const char* user_code);
+/* Whether the objective or a constraint has a measure; its gradient by the unknowns, whose names go to `name`. */
+bool perpi_design_uses(const perpi_design* d, int32_t measure);
+perp_gradient_def perpi_design_gradient_def(const perp_study* study, int32_t measure,
+                                            const char** name);
 /* After a run, whose values the study's scene has: its gradient as a JSON text, to be freed by free(). NULL: out of
  * memory. */
 char* perpi_design_differentiate(perp_study* study);
@@ -110,6 +115,10 @@ typedef struct perpi_search {
     bool (*slope)(void* user, double* slope, int64_t* flagged);
     /* Likewise: its curvature of Gauss and Newton, n x n. False: it is not known. */
     bool (*curvature)(void* user, double* curvature);
+    /* The one-sided derivative along a direction at a point that was evaluated. False: it is not known. */
+    bool (*side)(void* user, const double* z, const double* direction, double* slope);
+    /* From now on points are beyond a kink, on the side that was chosen by these; for the history. */
+    void (*on_side)(void* user, bool on);
     void* user;
 } perpi_search;
 
@@ -130,7 +139,9 @@ perpi_search_end perpi_search_cma(perp_context* context, const perpi_search* sea
 typedef struct perpi_gradient_outcome {
     int64_t steps, flagged; /* of these, with flagged gradients */
     int64_t newton;         /* of these, by the curvature of Gauss and Newton */
-    int64_t turned;         /* of these, to the other side of a flagged point */
+    int64_t turned;         /* of these, to the better side of a flagged point */
+    int64_t one_sided;      /* of these, chosen by one-sided derivatives; else by values */
+    bool kink;              /* it ended where no one-sided derivative is negative */
     double scale;           /* length of the last step, at most 1 */
     const char* reason;     /* of handing over */
     double z[PERPI_DESIGN_UNKNOWNS];

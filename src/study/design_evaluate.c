@@ -231,7 +231,7 @@ static perp_status prepare_batch(perpi_design_state* e, int64_t first, int64_t c
 
 /* ---- the value of a candidate -----------------------------------------------------------------*/
 
-static double combine_costs(const perpi_design_state* e, const double* cost)
+double perpi_design_combine(const perpi_design_state* e, const double* cost)
 {
     const perpi_design* d = e->d;
     const int64_t draws = e->study->run_count;
@@ -255,7 +255,7 @@ static void add_slope(int32_t n, double weight, const double* from, double* to)
     }
 }
 
-/* The derivative of combine_costs: of a worst draw or case, that of the run that is the worst. */
+/* The derivative of perpi_design_combine: of a worst draw or case, that of the run that is the worst. */
 static void combine_slopes(const perpi_design_state* e, int64_t first, double* slope)
 {
     const perpi_design* d = e->d;
@@ -386,7 +386,7 @@ static perp_status finish_candidate(perpi_design_state* e, int64_t evaluation, i
             constraint[j] = g <= constraint[j] ? constraint[j] : g;
         }
     }
-    p->objective = p->failed > 0 ? NAN : combine_costs(e, e->cost + k * runs);
+    p->objective = p->failed > 0 ? NAN : perpi_design_combine(e, e->cost + k * runs);
     for (int32_t j = 0; j < m; ++j) {
         constraint[j] = p->failed > 0 ? NAN : constraint[j];
         p->violation = constraint[j] <= p->violation ? p->violation : constraint[j];
@@ -424,7 +424,9 @@ static perp_status finish_candidate(perpi_design_state* e, int64_t evaluation, i
         .failed = p->failed,
         .seconds = seconds,
         .message = e->message[k],
-        .searched_by = half_step ? "" : perp_design_method_name(perpi_design_method_now(e->d)),
+        .searched_by = half_step    ? ""
+                       : e->on_side ? "one-sided"
+                                    : perp_design_method_name(perpi_design_method_now(e->d)),
         .flagged = p->flagged,
     };
     return perpi_writer_evaluation(e->writer, &row);

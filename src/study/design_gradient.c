@@ -17,7 +17,7 @@
 
 enum { CHECKED_CASES = 20 };
 
-static bool is_used(const perpi_design* d, int32_t measure)
+bool perpi_design_uses(const perpi_design* d, int32_t measure)
 {
     bool used = perpi_expr_has_slot(d->minimise, measure);
     for (int32_t i = 0; !used && i < d->constraint_count; ++i) {
@@ -26,7 +26,7 @@ static bool is_used(const perpi_design* d, int32_t measure)
     return used;
 }
 
-static perp_gradient_def def_of(const perp_study* s, int32_t measure, const char** name)
+perp_gradient_def perpi_design_gradient_def(const perp_study* s, int32_t measure, const char** name)
 {
     perp_gradient_def def = perp_gradient_def_default();
     for (int32_t i = 0; i < s->design->unknown_count; ++i) {
@@ -61,8 +61,8 @@ perp_status perpi_design_check_gradient(perp_study* s, const char* user_code)
             continue; /* that is a run without a value */
         }
         for (int32_t i = 0; i < perp_study_measure_count(s); ++i) {
-            const perp_gradient_def def = def_of(s, i, name);
-            if (is_used(s->design, i) &&
+            const perp_gradient_def def = perpi_design_gradient_def(s, i, name);
+            if (perpi_design_uses(s->design, i) &&
                 perpi_gradient_try(s->context, s->scene, &def) == PERP_ERROR_UNSUPPORTED) {
                 static const char prefix[] = "gradient: ";
                 const char* text = perp_context_error(s->context);
@@ -81,7 +81,7 @@ static perp_status differentiate_measure(perp_study* s, int32_t measure, json_t*
                                          int64_t* flagged)
 {
     const char* name[PERPI_DESIGN_UNKNOWNS];
-    const perp_gradient_def def = def_of(s, measure, name);
+    const perp_gradient_def def = perpi_design_gradient_def(s, measure, name);
     perp_gradient* g = NULL;
     perp_status status = perp_gradient_create(s->context, s->scene, &def, &g);
     if (status != PERP_OK) {
@@ -122,12 +122,12 @@ static perp_status differentiate_forward(perp_study* s, json_t* measures, json_t
     const int32_t n = s->design->unknown_count, all = perp_study_measure_count(s);
     const int32_t width = perpi_jet_width(n, true);
     const char *name[PERPI_DESIGN_UNKNOWNS], **measure = NULL;
-    const perp_gradient_def def = def_of(s, 0, name);
+    const perp_gradient_def def = perpi_design_gradient_def(s, 0, name);
     perpi_gradient_jets jets = {.curvature = true};
     perp_gradient_flags flags;
     perp_status status = perpi_alloc(s->context, (size_t)all + 1, sizeof *measure, &measure);
     for (int32_t i = 0; status == PERP_OK && i < all; ++i) {
-        if (is_used(s->design, i)) {
+        if (perpi_design_uses(s->design, i)) {
             measure[jets.measure_count++] = perp_study_measure_name(s, i);
         }
     }
@@ -166,7 +166,7 @@ char* perpi_design_differentiate(perp_study* s)
     if (status == PERP_ERROR_UNSUPPORTED) {
         status = PERP_OK;
         for (int32_t i = 0; status == PERP_OK && i < perp_study_measure_count(s); ++i) {
-            if (is_used(s->design, i)) {
+            if (perpi_design_uses(s->design, i)) {
                 status = differentiate_measure(s, i, measures, &flagged);
             }
         }
@@ -227,18 +227,6 @@ static bool slope_of(perp_study* s, const json_t* measures, int32_t row, double*
     return good;
 }
 
-/* d^2 of the objective by two slots, for its curvature; and d of it by one. */
-static double second_by(const perpi_design* d, int32_t a, int32_t b)
-{
-    const double x = d->slot[b], delta = 1e-4 * (x != 0.0 ? fabs(x) : 1.0);
-    d->slot[b] = x + delta;
-    const double up = perpi_expr_slot_derivative(d->minimise, 0.0, d->slot, a);
-    d->slot[b] = x - delta;
-    const double down = perpi_expr_slot_derivative(d->minimise, 0.0, d->slot, a);
-    d->slot[b] = x;
-    return 0.5 * (up - down) / delta;
-}
-
 /* Adds weight times a symmetric matrix of which the lower half is given. */
 static void add_lower(int32_t n, double weight, const json_t* lower, double* to)
 {
@@ -252,33 +240,69 @@ static void add_lower(int32_t n, double weight, const json_t* lower, double* to)
     }
 }
 
+/* Terms of the curvature of the objective. */
+typedef struct objective_curvature {
+    perp_study* study;
+    const json_t* measures;
+    const int32_t* slot;
+    int32_t count;
+    double* to;
+} objective_curvature;
+
+static void add_square(void* user, double weight, const double* x)
+{
+    const objective_curvature* c = user;
+    const int32_t n = c->study->design->unknown_count;
+    const int32_t measures = perp_study_measure_count(c->study);
+    double row[PERPI_DESIGN_UNKNOWNS] = {0};
+    for (int32_t k = 0; k < c->count; ++k) {
+        if (c->slot[k] >= measures) { /* an unknown itself */
+            row[c->slot[k] - measures] += x[k];
+            continue;
+        }
+        const json_t* slope =
+            json_object_get(c->measures, perp_study_measure_name(c->study, c->slot[k]));
+        for (int32_t i = 0; i < n; ++i) {
+            row[i] += x[k] * json_number_value(json_array_get(slope, (size_t)i));
+        }
+    }
+    for (int32_t i = 0; i < n; ++i) {
+        for (int32_t j = 0; j < n; ++j) {
+            c->to[i * n + j] += weight * row[i] * row[j];
+        }
+    }
+}
+
 /* The curvature of the objective: of Gauss and Newton, of the measures with their positive weights, and that of the expression by
- * each measure. 0: not known. */
+ * the measures and unknowns. 0: not known. */
 static void curvature_of(perp_study* s, const json_t* object, double* to)
 {
     const perpi_design* d = s->design;
     const json_t *measures = json_object_get(object, "measures"),
                  *curvature = json_object_get(object, "curvature");
     const int32_t n = d->unknown_count, count = perp_study_measure_count(s);
+    int32_t slot[PERPI_EXPR_SQUARE_SLOTS], slots = 0;
+    bool all = true;
     memset(to, 0, (size_t)n * (size_t)n * sizeof *to);
-    for (int32_t k = 0; k < count; ++k) {
+    for (int32_t k = 0; k < count + n; ++k) {
         if (!has_slot(d, 0, k)) {
             continue;
         }
-        const json_t* slope = json_object_get(measures, perp_study_measure_name(s, k));
-        const json_t* own = json_object_get(curvature, perp_study_measure_name(s, k));
-        const double by = by_slot(d, 0, k), second = second_by(d, k, k);
-        if (json_array_size(own) != (size_t)(n * (n + 1) / 2) ||
-            json_array_size(slope) != (size_t)n) {
+        all = all && slots < PERPI_EXPR_SQUARE_SLOTS;
+        slot[all ? slots++ : 0] = k;
+        if (k >= count) {
             continue;
         }
-        add_lower(n, by > 0.0 ? by : 0.0, own, to);
-        for (int32_t i = 0; second > 0.0 && i < n; ++i) {
-            for (int32_t j = 0; j < n; ++j) {
-                to[i * n + j] += second * json_number_value(json_array_get(slope, (size_t)i)) *
-                                 json_number_value(json_array_get(slope, (size_t)j));
-            }
+        const json_t* own = json_object_get(curvature, perp_study_measure_name(s, k));
+        if (json_array_size(own) != (size_t)(n * (n + 1) / 2)) {
+            return; /* not known: one without the others would mislead */
         }
+        const double by = by_slot(d, 0, k);
+        add_lower(n, by > 0.0 ? by : 0.0, own, to);
+    }
+    if (all) {
+        perpi_expr_squares(d->minimise, 0.0, d->slot, slot, slots, add_square,
+                           &(objective_curvature){s, measures, slot, slots, to});
     }
 }
 

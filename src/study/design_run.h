@@ -41,6 +41,7 @@ typedef struct perpi_design_state {
     int64_t allowed; /* candidates that the present start may reach */
     double worst;    /* largest objective so far; NaN: none */
     bool limited;    /* it was reached */
+    bool on_side;    /* candidates are on the better side of a kink, by one-sided derivatives */
 
     /* runs of the candidates that are being evaluated */
     int64_t batch_first, batch_runs; /* first id; number */
@@ -66,6 +67,12 @@ typedef struct perpi_design_state {
  * in `point`. A candidate that was evaluated before is not evaluated again. False: stop, see status, stopped, limited. */
 bool perpi_design_evaluate(perpi_design_state* e, int32_t count, const double* x, double factor,
                            int64_t* index);
+/* The objective of the costs of its runs. */
+double perpi_design_combine(const perpi_design_state* e, const double* cost);
+/* design_direction.c: one-sided derivatives of the objective and the constraints of a candidate that was evaluated, along a
+ * direction of the unknowns. False: a run has none, or its steps are flagged all the same. */
+bool perpi_design_direction(perpi_design_state* e, int64_t index, const double* direction,
+                            double* objective, double* constraint);
 /* Whether a is better than b: less violation if one is infeasible, else a smaller objective. */
 bool perpi_point_better(const perpi_point* a, const perpi_point* b);
 /* Ends the workers. */

@@ -177,6 +177,36 @@ static bool curvature_of_point(void* user, double* curvature)
     return size > 0.0;
 }
 
+/* The one-sided derivative of what the method minimises, at a point that was evaluated. */
+static bool side_of_point(void* user, const double* z, const double* direction, double* slope)
+{
+    design_search* s = user;
+    perpi_design_state* e = s->e;
+    const int32_t n = e->d->unknown_count, m = e->d->constraint_count;
+    double x[PERPI_DESIGN_UNKNOWNS], by[PERPI_DESIGN_UNKNOWNS], of[PERPI_DESIGN_CONSTRAINTS];
+    double objective;
+    int64_t index;
+    for (int32_t i = 0; i < n; ++i) {
+        x[i] = from_z(s, i, z[i]);
+        by[i] = s->unit[i] * direction[i];
+    }
+    if (!perpi_design_evaluate(e, 1, x, 1.0, &index) || /* finds it */
+        !perpi_design_direction(e, index, by, &objective, of)) {
+        return false;
+    }
+    *slope = m > 0 ? objective / s->objective_unit : objective;
+    for (int32_t j = 0; j < m; ++j) {
+        const double shifted = scaled_constraint(s, index, j) + s->lambda[j] / s->rho;
+        *slope += shifted > 0.0 ? s->rho * shifted * of[j] / s->constraint_unit[j] : 0.0;
+    }
+    return isfinite(*slope);
+}
+
+static void note_side(void* user, bool on)
+{
+    ((design_search*)user)->e->on_side = on;
+}
+
 /* Gradients are made, or no more; workers are forked with that. */
 static void set_differentiate(perpi_design_state* e, bool on)
 {
@@ -198,6 +228,8 @@ static perpi_search_end search_gradient(design_search* s, const perpi_search* se
     r->flagged_steps += out.flagged;
     r->newton_steps += out.newton;
     r->turned_steps += out.turned;
+    r->one_sided_steps += out.one_sided;
+    r->at_kink = r->at_kink || (out.kink && end == PERPI_SEARCH_CONVERGED);
     if (end == PERPI_SEARCH_HANDED_OVER) {
         for (int32_t i = 0; i < e->d->unknown_count; ++i) {
             origin[i] = from_z(s, i, out.z[i]);
@@ -266,6 +298,8 @@ static perpi_search_end search_from(design_search* s, const double* origin, doub
                                  .evaluate = evaluate_points,
                                  .slope = slope_of_point,
                                  .curvature = curvature_of_point,
+                                 .side = side_of_point,
+                                 .on_side = note_side,
                                  .user = s};
     const char* text = "";
     if (method == PERP_DESIGN_GRADIENT) {

@@ -356,6 +356,11 @@ PERP_NODISCARD perp_status perpi_estimate_filter(perpi_estimate_run* run, perpi_
 PERP_NODISCARD perp_status perpi_estimate_window(perpi_estimate_run* run, perpi_answer* answer);
 PERP_NODISCARD perp_status perpi_estimate_laws(perpi_estimate_run* run, perpi_answer* answer);
 
+/* Information below these, the first relative to the largest, the second in units of perpi_parameter_size, says nothing. */
+#define PERPI_INFORMATION_RELATIVE 1e-12
+#define PERPI_INFORMATION_ABSOLUTE 1e-6
+/* A large change of a parameter as it is reported: half the distance of its bounds, or its own size. */
+double perpi_parameter_size(const perpi_estimate* e, int32_t i, double value);
 /* From the information matrix of the parameters (n x n, of answer->search, start states eliminated), answer->search and
  * degrees: values, covariance, intervals, identifiable, combinations. */
 PERP_NODISCARD perp_status perpi_answer_intervals(perp_context* context, const perpi_estimate* e,

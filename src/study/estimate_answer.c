@@ -11,8 +11,8 @@
 #include "study/estimate.h"
 #include "study/estimate_inertia.h"
 
-#define RELATIVE 1e-12
-#define ABSOLUTE 1e-6
+#define RELATIVE PERPI_INFORMATION_RELATIVE
+#define ABSOLUTE PERPI_INFORMATION_ABSOLUTE
 #define PART 1e-3
 #define NORMAL_95 1.959963984540054
 
@@ -175,8 +175,7 @@ void perpi_answer_physical(const perpi_estimate* e, const double* search, double
     }
 }
 
-/* A large change of a parameter as it is reported. */
-static double size_of(const perpi_estimate* e, int32_t i, double value)
+double perpi_parameter_size(const perpi_estimate* e, int32_t i, double value)
 {
     const perpi_parameter* p = &e->parameter[i];
     const double range = 0.5 * (p->info.high - p->info.low);
@@ -361,7 +360,7 @@ perp_status perpi_answer_intervals(perp_context* context, const perpi_estimate* 
         bool estimated = false;
         perpi_answer_physical(e, a->search, a->value, s.D);
         for (int32_t i = 0; i < n; ++i) {
-            s.size[i] = size_of(e, i, a->value[i]);
+            s.size[i] = perpi_parameter_size(e, i, a->value[i]);
         }
         scale_information(e, information, &s);
         perpi_symmetric_eigen(n, s.A, s.V);

@@ -93,10 +93,21 @@ static bool has_sensors(const perpi_estimate* e)
     return false;
 }
 
+/* Whether unknowns of sensors move a start: one that is measured, or that of a body whose centre of mass is unknown, as
+ * the scene says where its own centre starts. */
+static bool moves_start(const perpi_estimate* e)
+{
+    bool centre = false;
+    for (int32_t i = 0; i < e->inertia_count; ++i) {
+        centre = centre || e->inertia[i].centre;
+    }
+    return has_sensors(e) && (centre || !e->start_from_scene);
+}
+
 /* Bodies whose start may be moved: all dynamic ones if segments, or unknowns of sensors, may do so. */
 static void list_bodies(perpi_predictor* p, const perp_model* model)
 {
-    const bool all = p->e->segments > 1 || (has_sensors(p->e) && !p->e->start_from_scene);
+    const bool all = p->e->segments > 1 || moves_start(p->e);
     for (size_t b = 0; b < p->bodies; ++b) {
         bool wanted = all && model->body[b].type == PERP_BODY_DYNAMIC;
         for (int32_t i = 0; i < p->e->start_count; ++i) {
@@ -800,7 +811,7 @@ perp_status perpi_forward_predict(perpi_predictor* p, perpi_prediction* x, bool*
     reading g = {.p = p, .x = x, .n = e->parameter_count, .coordinates = x->coordinates};
     int32_t* column = NULL;
     double* of_start = NULL;
-    const bool sensors = has_sensors(e) && !e->start_from_scene && x->state == NULL;
+    const bool sensors = moves_start(e) && x->state == NULL;
     *can = false;
     /* a start that the data give must not move as the scene's does */
     if (p->derivative != PERPI_DERIVATIVE_FORWARD ||

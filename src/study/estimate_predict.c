@@ -15,6 +15,10 @@
 /* Central differences: the step, as a part of the size of an unknown. Its square is the error that the third derivative
  * makes; rounding divided by it that of the difference. */
 #define DIFFERENCE 6e-6
+/* Adaptive steps differ between the two runs, and with them their errors. A difference whose halves disagree by more than
+ * this part of it is taken over a hundred times the distance, up to the largest. */
+#define DISAGREE 0.2
+#define LARGEST_DIFFERENCE 0.1
 /* Rounding of a run, as a part of the largest number. */
 #define ROUNDING 1e-13
 
@@ -485,13 +489,34 @@ static void differences_of_end(const perpi_predictor* p, const perpi_prediction*
     }
 }
 
-/* Central; one-sided where one side is out of bounds or cannot be simulated. */
-static perp_status differentiate(perpi_predictor* p, perpi_prediction* x, int32_t k,
-                                 const double* middle, const perp_body_state* end)
+/* Whether the two halves of a central difference disagree. */
+static bool is_rough(const perpi_predictor* p, const perpi_prediction* x, const double* a,
+                     const double* middle, const double* b)
+{
+    double whole = 0.0, off = 0.0;
+    for (int32_t r = 0; r < x->rows; ++r) {
+        const size_t at = (size_t)r * (size_t)p->e->columns;
+        for (int32_t i = 0; i < p->e->channel_count; ++i) {
+            const perpi_channel* c = &p->e->channel[i];
+            for (int32_t j = c->first_column; j < c->first_column + c->columns; ++j) {
+                const double bend =
+                    b[at + (size_t)j] - 2.0 * middle[at + (size_t)j] + a[at + (size_t)j];
+                const double by = b[at + (size_t)j] - a[at + (size_t)j];
+                whole += by * by / (c->noise * c->noise);
+                off += bend * bend / (c->noise * c->noise);
+            }
+        }
+    }
+    return off > DISAGREE * DISAGREE * whole;
+}
+
+/* Over the distance d: central; one-sided where one side is out of bounds or cannot be simulated. *rough: it has no two halves
+ * that agree. */
+static perp_status differentiate_over(perpi_predictor* p, perpi_prediction* x, int32_t k, double d,
+                                      const double* middle, const perp_body_state* end, bool* rough)
 {
     const perpi_estimate* e = p->e;
     const size_t size = (size_t)x->rows * (size_t)e->columns;
-    const double d = difference_of(p, x, k);
     const perp_unknown* u = k < e->parameter_count ? &e->parameter[k].info : NULL;
     double up = u != NULL && x->parameter[k] + d > u->high ? 0.0 : d;
     double down = u != NULL && x->parameter[k] - d < u->low ? 0.0 : d;
@@ -532,11 +557,25 @@ static perp_status differentiate(perpi_predictor* p, perpi_prediction* x, int32_
                                 "the bounds of '%s' are too near to each other", u->name);
     }
     x->info.failed = false;
+    *rough = !(up > 0.0 && down > 0.0) || is_rough(p, x, a, middle, b);
     if (x->jacobian != NULL) {
         differences_of_rows(p, x, k, a, b, up + down);
     }
     if (x->end_jacobian != NULL) {
         differences_of_end(p, x, k, end_a, end_b, up + down);
+    }
+    return PERP_OK;
+}
+
+static perp_status differentiate(perpi_predictor* p, perpi_prediction* x, int32_t k,
+                                 const double* middle, const perp_body_state* end)
+{
+    const bool adaptive = perp_sim_def_from_scene(p->study->scene).error > 0.0;
+    const double least = difference_of(p, x, k);
+    bool rough = true;
+    for (double times = 1.0; rough && DIFFERENCE * times <= LARGEST_DIFFERENCE; times *= 100.0) {
+        PERPI_TRY(differentiate_over(p, x, k, least * times, middle, end, &rough));
+        rough = rough && adaptive;
     }
     return PERP_OK;
 }
@@ -559,6 +598,56 @@ static void drop_rounding(const perpi_predictor* p, const perpi_prediction* x)
     }
 }
 
+/* Whether parameter k is at a bound, and has no influence there by derivatives that came along with the run. */
+static bool is_flat_at_bound(const perpi_predictor* p, const perpi_prediction* x, int32_t k)
+{
+    const size_t n = (size_t)p->e->parameter_count + (size_t)x->coordinates;
+    const perp_unknown* u = &p->e->parameter[k].info;
+    if (x->parameter[k] > u->low && x->parameter[k] < u->high) {
+        return false;
+    }
+    for (size_t i = 0; x->jacobian != NULL && i < (size_t)x->rows * (size_t)p->e->width; ++i) {
+        if (x->jacobian[i * n + (size_t)k] != 0.0) {
+            return false;
+        }
+    }
+    for (size_t i = 0; x->end_jacobian != NULL && i < PERPI_START_COORDINATES * p->bodies; ++i) {
+        if (x->end_jacobian[i * n + (size_t)k] != 0.0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The run and its derivatives together; *can: false if the scene does not allow it. A coefficient of friction that is 0 has
+ * only a one-sided derivative, which these do not see: at a bound it is that of a difference into the interval. */
+static perp_status predict_forward(perpi_predictor* p, perpi_prediction* x, bool* can)
+{
+    const size_t size = (size_t)x->rows * (size_t)p->e->columns;
+    PERPI_TRY(perpi_forward_predict(p, x, can));
+    if (*can && x->jacobian != NULL) {
+        drop_rounding(p, x);
+    }
+    bool kept = false;
+    for (int32_t k = 0; *can && k < p->e->parameter_count; ++k) {
+        if (!is_flat_at_bound(p, x, k)) {
+            continue;
+        }
+        if (!kept) { /* other runs overwrite it */
+            PERPI_TRY(
+                perpi_grow(p->context, &p->minus, &p->minus_room, 3 * size, sizeof *p->minus));
+            memcpy(p->minus + 2 * size, p->plus, size * sizeof *p->minus);
+            kept = true;
+        }
+        const perp_status status = differentiate(p, x, k, p->minus + 2 * size, x->end);
+        if (status != PERP_OK && !x->info.failed) {
+            return status;
+        }
+        x->info.failed = false; /* the run itself did not */
+    }
+    return PERP_OK;
+}
+
 perp_status perpi_predictor_predict(perpi_predictor* p, perpi_prediction* x)
 {
     const perpi_estimate* e = p->e;
@@ -574,22 +663,20 @@ perp_status perpi_predictor_predict(perpi_predictor* p, perpi_prediction* x)
     if (x->jacobian == NULL && x->end_jacobian == NULL) {
         return perpi_predictor_simulate(p, x);
     }
-    bool can = false;
-    const perp_status forward = perpi_forward_predict(p, x, &can);
-    if (can && forward == PERP_OK && x->jacobian != NULL) {
-        drop_rounding(p, x);
+    perp_body_state* const end_given = x->end;
+    if (x->end_jacobian != NULL && x->end == NULL) {
+        x->end = p->end;
     }
+    bool can = false;
+    const perp_status forward = predict_forward(p, x, &can);
     if (can || forward != PERP_OK) {
+        x->end = end_given;
         return forward;
     }
     x->info.derivative = PERPI_DERIVATIVE_DIFFERENCES;
     PERPI_TRY(perpi_grow(p->context, &p->minus, &p->minus_room, 3 * size, sizeof *p->minus));
-    perp_body_state* const end_given = x->end;
     double* const prediction_given = x->prediction;
     x->prediction = p->minus + 2 * size;
-    if (x->end_jacobian != NULL && x->end == NULL) {
-        x->end = p->end;
-    }
     const perp_body_state* const end = x->end;
     perp_status status = perpi_predictor_simulate(p, x);
     for (int32_t k = 0; status == PERP_OK && k < e->parameter_count + x->coordinates; ++k) {

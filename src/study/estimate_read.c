@@ -169,7 +169,9 @@ static perp_status read_times(perpi_reader* r, perp_study* s)
         return perpi_reader_fail_key(r, e->rate > 0.0 ? "rate" : "time", PERP_ERROR_INPUT,
                                      "the rows are impacts (/after), which have no times");
     }
-    if (!e->impacts && (e->time_column != NULL) == (e->rate > 0.0)) {
+    const bool none = e->time_column == NULL && !(e->rate > 0.0);
+    if (!e->impacts && (none ? json_object_get(s->root, "data") != NULL
+                             : e->time_column != NULL && e->rate > 0.0)) {
         return perpi_reader_fail(r, PERP_ERROR_INPUT,
                                  "must have one of /time (the name of a column) and /rate "
                                  "(rows per unit of time)%s",

@@ -6,6 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
+#include "model/model.h"
+#include "study/estimate_predict.h"
+
 #define DEGREES 57.29577951308232
 enum { BINS = 20 };
 
@@ -83,12 +87,60 @@ void perpi_report_measure(const perpi_estimate* e, const perpi_trajectory* t, pe
     x->largest_rotation = turn.count > 0.0 ? turn.largest : NAN;
 }
 
+/* The axis of a body that is nearest to `up`, from an orientation as it is measured: 0 to 5 for x, -x, y, ... */
+static int side_on_top(const perpi_channel* c, bool planar, const double* parameter,
+                       const double* column, vec3 up)
+{
+    const vec3 turn =
+        v3(perpi_sensor_value(&c->turn[0], parameter), perpi_sensor_value(&c->turn[1], parameter),
+           perpi_sensor_value(&c->turn[2], parameter));
+    const quat q =
+        planar ? q4_exp(v3(0.0, 0.0, column[0] - turn.z))
+               : q4_mul((quat){column[0], column[1], column[2], column[3]}, q4_conj(q4_exp(turn)));
+    const vec3 top = q4_rotate(q4_conj(q), up);
+    int best = 0;
+    for (int i = 1; i < 3; ++i) {
+        best = fabs(v3_get(top, i)) > fabs(v3_get(top, best)) ? i : best;
+    }
+    return 2 * best + (v3_get(top, best) < 0.0);
+}
+
+/* Whether bodies end on the side that was measured: of each, in the last row that has its orientation. NaN: none has one, or
+ * nothing is up. */
+static double ends_on_same_face(const perp_estimate* x, const perpi_trajectory* t,
+                                const double* prediction)
+{
+    const perpi_estimate* e = x->e;
+    const perp_model* model = perp_scene_model(x->study->scene);
+    const size_t columns = (size_t)e->columns;
+    const vec3 up = v3_neg(model->gravity);
+    const bool planar = model->dimension == 2;
+    double same = NAN;
+    for (int32_t i = 0; v3_norm(up) > 0.0 && i < e->channel_count; ++i) {
+        const perpi_channel* c = &e->channel[i];
+        int32_t row = t->rows - 1;
+        if (c->kind != PERPI_CHANNEL_ORIENTATION) {
+            continue;
+        }
+        while (row > 0 && isnan(t->value[(size_t)row * columns + (size_t)c->first_column])) {
+            --row;
+        }
+        const size_t at = (size_t)row * columns + (size_t)c->first_column;
+        if (!isnan(t->value[at])) {
+            const bool equal = side_on_top(c, planar, x->parameter, t->value + at, up) ==
+                               side_on_top(c, planar, x->parameter, prediction + at, up);
+            same = equal && !(same == 0.0) ? 1.0 : 0.0;
+        }
+    }
+    return same;
+}
+
 perp_status perpi_report_room(const perp_estimate* x, int32_t trajectory)
 {
     const perpi_estimate* e = x->e;
     const perpi_trajectory* t = &x->data->trajectory[trajectory];
     perpi_errors* error = &x->error[trajectory];
-    error->energy = NAN;
+    error->energy = error->same_face = NAN;
     PERPI_TRY(perpi_alloc(x->context, (size_t)e->channel_count, sizeof(double), &error->sum));
     PERPI_TRY(perpi_alloc(x->context, (size_t)e->channel_count, sizeof(double), &error->count));
     PERPI_TRY(perpi_alloc(x->context, (size_t)t->rows * (size_t)e->columns, sizeof(double),
@@ -116,12 +168,15 @@ static perp_status predict_one(perp_estimate* x, perpi_predictor* predictor, int
         return status;
     }
     error->failed = status != PERP_OK;
+    error->steps = p.info.steps;
+    error->certificate = p.info.certificate;
     if (error->failed) {
         (void)snprintf(error->message, sizeof error->message, "%s", perp_context_error(x->context));
         error->position = error->rotation = error->last_position = error->last_rotation = NAN;
         error->largest_position = error->largest_rotation = NAN;
     } else {
         perpi_report_measure(e, t, error);
+        error->same_face = ends_on_same_face(x, t, error->prediction);
     }
     return PERP_OK;
 }
@@ -201,13 +256,44 @@ perp_status perpi_report_check(const perp_estimate* x)
 
 /* ---- JSON ---------------------------------------------------------------------------------------*/
 
+static json_t* trajectory_json(const perpi_estimate* e, const perpi_trajectory* t,
+                               const perpi_errors* error)
+{
+    json_t *item = json_object(), *rms = json_object();
+    json_object_set_new(item, "trajectory", json_integer(t->number));
+    json_object_set_new(item, "rows", json_integer(t->rows));
+    json_object_set_new(item, "position", perpi_json_number(error->position));
+    json_object_set_new(item, "rotation_degrees", perpi_json_number(DEGREES * error->rotation));
+    json_object_set_new(item, "final_position", perpi_json_number(error->last_position));
+    json_object_set_new(item, "final_rotation_degrees",
+                        perpi_json_number(DEGREES * error->last_rotation));
+    json_object_set_new(item, "same_face",
+                        isnan(error->same_face) ? json_null()
+                                                : json_boolean(error->same_face == 1.0));
+    for (int32_t i = 0; i < e->channel_count; ++i) {
+        json_object_set_new(
+            rms, e->channel[i].name,
+            perpi_json_number(error->failed ? NAN : sqrt(error->sum[i] / error->count[i])));
+    }
+    if (e->impacts) {
+        json_object_set_new(item, "kinetic_energy_error", perpi_json_number(error->energy));
+    }
+    json_object_set_new(item, "rms", rms);
+    if (error->failed) {
+        json_object_set_new(item, "failed", json_string(error->message));
+    }
+    return item;
+}
+
 /* Errors of trajectories, of those held out or of the others. */
 static json_t* errors_json(const perp_estimate* x, bool held_out)
 {
     const perpi_estimate* e = x->e;
     json_t *object = json_object(), *channels = json_object(), *list = json_array();
     summary place = {0}, turn = {0}, last_place = {0}, last_turn = {0}, energy = {0}, square = {0};
-    int64_t count = 0, failed = 0;
+    summary face = {0};
+    double certificate = 0.0;
+    int64_t count = 0, failed = 0, steps = 0;
     for (int32_t k = 0; k < x->data->count; ++k) {
         const perpi_trajectory* t = &x->data->trajectory[k];
         const perpi_errors* error = &x->error[k];
@@ -220,29 +306,12 @@ static json_t* errors_json(const perp_estimate* x, bool held_out)
         summarise(&turn, error->rotation);
         summarise(&last_place, error->last_position);
         summarise(&last_turn, error->last_rotation);
+        summarise(&face, error->same_face);
+        certificate = perpi_larger(certificate, error->certificate);
+        steps += error->steps;
         summarise(&energy, error->energy);
         summarise(&square, error->energy * error->energy);
-        json_t *item = json_object(), *rms = json_object();
-        json_object_set_new(item, "trajectory", json_integer(t->number));
-        json_object_set_new(item, "rows", json_integer(t->rows));
-        json_object_set_new(item, "position", perpi_json_number(error->position));
-        json_object_set_new(item, "rotation_degrees", perpi_json_number(DEGREES * error->rotation));
-        json_object_set_new(item, "final_position", perpi_json_number(error->last_position));
-        json_object_set_new(item, "final_rotation_degrees",
-                            perpi_json_number(DEGREES * error->last_rotation));
-        for (int32_t i = 0; i < e->channel_count; ++i) {
-            json_object_set_new(
-                rms, e->channel[i].name,
-                perpi_json_number(error->failed ? NAN : sqrt(error->sum[i] / error->count[i])));
-        }
-        if (e->impacts) {
-            json_object_set_new(item, "kinetic_energy_error", perpi_json_number(error->energy));
-        }
-        json_object_set_new(item, "rms", rms);
-        if (error->failed) {
-            json_object_set_new(item, "failed", json_string(error->message));
-        }
-        json_array_append_new(list, item);
+        json_array_append_new(list, trajectory_json(e, t, error));
     }
     for (int32_t i = 0; i < e->channel_count; ++i) {
         double sum = 0.0, number = 0.0;
@@ -268,6 +337,11 @@ static json_t* errors_json(const perp_estimate* x, bool held_out)
                         perpi_json_number(last_place.sum / last_place.count));
     json_object_set_new(object, "final_rotation_degrees",
                         perpi_json_number(DEGREES * last_turn.sum / last_turn.count));
+    json_object_set_new(object, "same_face", perpi_json_number(face.sum / face.count));
+    if (!e->impacts) {
+        json_object_set_new(object, "steps", json_integer(steps));
+        json_object_set_new(object, "certificate", perpi_json_number(certificate));
+    }
     if (e->impacts) { /* in the norm of the kinetic energy, relative to that before the impact */
         json_object_set_new(object, "kinetic_energy_error",
                             json_pack("{s:o, s:o, s:o}", "rms",

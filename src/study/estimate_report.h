@@ -14,6 +14,10 @@ typedef struct perpi_errors {
     double last_position, last_rotation; /* of the last row that has them */
     double largest_position, largest_rotation;
     double
+        same_face; /* 1: in the last row the same sides of bodies are on top, else 0; NaN: not observed */
+    int64_t steps;
+    double certificate; /* the worst of the steps */
+    double
         energy; /* of an impact: error in the norm of the kinetic energy, relative to that before; NaN: none */
     double* prediction; /* rows x columns */
     double* residual;   /* rows x width */

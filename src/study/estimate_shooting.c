@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "study/estimate_evaluate.h"
 
 #define FIRST_DAMPING 1e-4
@@ -29,6 +30,9 @@
 #define SLOW_STEPS 5
 /* Values that are tried of a parameter without influence. */
 #define PLATEAU_POINTS 8
+/* Residuals so many times the noise at the end: a search from the best of so many points between the bounds. */
+#define LOST 5.0
+#define OTHER_POINTS 32
 /* Weights of gaps between segments, in units that are about the noise. */
 #define FIRST_WEIGHT 1e-6
 #define LAST_WEIGHT 1e8
@@ -44,6 +48,9 @@
 /* The least noise, as a part of the largest value of a channel. */
 #define NOISE_LEAST 1e-10
 #define EXACT 1e-3 /* residuals, in parts of the noise */
+/* Runs with adaptive steps have errors that jump from run to run: where no step reduces the cost, and none promised to reduce
+ * it by more than this part of the number of values, that is the end. */
+#define ADAPTIVE 1e-2
 
 typedef struct shooting {
     perpi_estimate_run* run;
@@ -58,6 +65,9 @@ typedef struct shooting {
     double *factor, *solved; /* of one trajectory: m x m, m x (n + 1) */
     double* row;             /* N */
     bool* fixed;             /* parameters kept for the step */
+    bool hold;               /* the starts are kept */
+    bool tried;              /* a search is over */
+    bool adaptive;           /* steps */
     double *kept_parameter, *kept_start;
     perp_body_state* kept_node;
     double cost, merit; /* at the point */
@@ -218,7 +228,7 @@ static void reduce(shooting* s, double damping, double* diagonal)
         }
         s->A[i * n + i] *= 1.0 + damping;
     }
-    for (int32_t k = 0; k < s->ev->count && s->m > 0; ++k) {
+    for (int32_t k = 0; k < s->ev->count && s->m > 0 && !s->hold; ++k) {
         eliminate_start(s, k, damping);
         for (int32_t r = 0; r < s->m; ++r) {
             const double* x = s->solved + (size_t)r * ((size_t)n + 1);
@@ -232,22 +242,49 @@ static void reduce(shooting* s, double damping, double* diagonal)
     }
 }
 
-/* The step of the parameters: those at a bound are fixed if it would lead out, one after the other. */
+/* Parameters of which the data say nothing here stay: rounding would carry them away, and others with them. Those of inertias are
+ * not as they are reported, and have their own size, 1. */
+static void fix_negligible(shooting* s)
+{
+    const int32_t n = s->n;
+    double largest = 0.0;
+    for (int pass = 0; pass < 2; ++pass) {
+        for (int32_t i = 0; i < n; ++i) {
+            const perpi_parameter* p = &s->e->parameter[i];
+            const double size = p->kind == PERPI_PARAMETER_INERTIA
+                                    ? p->info.scale
+                                    : perpi_parameter_size(s->e, i, s->ev->parameter[i]);
+            double of = precision(p->prior);
+            for (int32_t k = 0; k < s->ev->count; ++k) {
+                of += s->ev->part[k].H[i * s->N + i];
+            }
+            of *= size * size;
+            largest = of > largest ? of : largest;
+            s->fixed[i] =
+                !(of > PERPI_INFORMATION_ABSOLUTE && of > PERPI_INFORMATION_RELATIVE * largest);
+        }
+    }
+}
+
+/* The step of the parameters: one that would lead out of its bounds ends on the bound, and the others are found again with that, so
+ * that the step reduces the model. */
 static void step_parameters(shooting* s)
 {
     const int32_t n = s->n;
+    double* M = s->moved; /* scratch of n x n + n, see allocate */
+    double* x = M + (size_t)n * (size_t)n;
+    fix_negligible(s);
     for (int32_t i = 0; i < n; ++i) {
-        s->fixed[i] = false;
+        s->step[i] = 0.0;
     }
     for (bool again = true; again;) {
-        double* M = s->moved; /* scratch of n x n + n, see allocate */
-        double* x = M + (size_t)n * (size_t)n;
         again = false;
         for (int32_t i = 0; i < n; ++i) {
+            x[i] = s->fixed[i] ? 0.0 : s->b[i];
             for (int32_t j = 0; j < n; ++j) {
                 M[i * n + j] = s->fixed[i] || s->fixed[j] ? 0.0 : s->A[i * n + j];
+                x[i] -= !s->fixed[i] && s->fixed[j] ? s->A[i * n + j] * s->step[j] : 0.0;
             }
-            x[i] = s->fixed[i] ? 0.0 : s->b[i];
         }
         factor_semidefinite(n, M);
         solve_lower(n, M, x, 1);
@@ -255,27 +292,21 @@ static void step_parameters(shooting* s)
         for (int32_t i = 0; i < n; ++i) {
             const perp_unknown* u = &s->e->parameter[i].info;
             const double at = s->ev->parameter[i];
-            if (!s->fixed[i] && ((at <= u->low && x[i] < 0.0) || (at >= u->high && x[i] > 0.0))) {
+            if (!s->fixed[i] && (at + x[i] < u->low || at + x[i] > u->high)) {
+                s->step[i] = (x[i] < 0.0 ? u->low : u->high) - at;
                 s->fixed[i] = again = true;
             }
         }
-        double longest = 0.0;
-        for (int32_t i = 0; !again && i < n; ++i) {
-            const double at = fabs(s->ev->parameter[i]), scale = s->e->parameter[i].info.scale;
-            const double by = fabs(x[i]) / (at > scale ? at : scale);
-            longest = by > longest ? by : longest;
-        }
-        for (int32_t i = 0; longest > LONGEST && i < n; ++i) {
-            x[i] *= LONGEST / longest;
-        }
-        for (int32_t i = 0; !again && i < n; ++i) {
-            const perp_unknown* u = &s->e->parameter[i].info;
-            const double at = s->ev->parameter[i];
-            s->step[i] = s->fixed[i]           ? 0.0
-                         : at + x[i] < u->low  ? u->low - at
-                         : at + x[i] > u->high ? u->high - at
-                                               : x[i];
-        }
+    }
+    double longest = 0.0;
+    for (int32_t i = 0; i < n; ++i) {
+        const double at = fabs(s->ev->parameter[i]), scale = s->e->parameter[i].info.scale;
+        s->step[i] = s->fixed[i] ? s->step[i] : x[i];
+        const double by = fabs(s->step[i]) / (at > scale ? at : scale);
+        longest = by > longest ? by : longest;
+    }
+    for (int32_t i = 0; longest > LONGEST && i < n; ++i) {
+        s->step[i] *= LONGEST / longest;
     }
 }
 
@@ -292,17 +323,19 @@ static double step_starts(shooting* s)
     for (int32_t k = 0; k < s->ev->count; ++k) {
         const perpi_part* part = &s->ev->part[k];
         double* start = s->step + n + (size_t)k * (size_t)m;
-        if (m > 0) {
+        if (s->hold) {
+            memset(start, 0, (size_t)m * sizeof *start);
+        } else if (m > 0) {
             eliminate_start(s, k, s->damping);
-        }
-        for (int32_t r = 0; r < m; ++r) {
-            const double* x = s->solved + (size_t)r * ((size_t)n + 1);
-            start[r] = -x[n];
-            for (int32_t i = 0; i < n; ++i) {
-                start[r] -= x[i] * s->step[i];
+            for (int32_t r = 0; r < m; ++r) {
+                const double* x = s->solved + (size_t)r * ((size_t)n + 1);
+                start[r] = -x[n];
+                for (int32_t i = 0; i < n; ++i) {
+                    start[r] -= x[i] * s->step[i];
+                }
             }
+            solve_upper(m, s->factor, start, 1);
         }
-        solve_upper(m, s->factor, start, 1);
         memcpy(s->row, s->step, (size_t)n * sizeof *s->row);
         if (m > 0) {
             memcpy(s->row + n, start, (size_t)m * sizeof *s->row);
@@ -438,6 +471,7 @@ static bool stop_now(void* user)
 static perp_status advance(shooting* s, bool* done)
 {
     perpi_answer* a = s->answer;
+    double promised = 0.0; /* by the first step */
     keep_point(s);
     while (a->iterations < s->e->iterations) {
         double cost, merit;
@@ -446,8 +480,10 @@ static perp_status advance(shooting* s, bool* done)
         step_parameters(s);
         const double predicted = step_starts(s);
         /* the decrement is half the square of the step in standard deviations */
-        const bool small =
-            predicted <= 0.5 * s->e->tolerance * s->e->tolerance && s->damping <= SMALL_DAMPING;
+        const bool reduces = predicted >= 0.0;
+        promised = promised == 0.0 ? predicted : promised;
+        const bool small = reduces && predicted <= 0.5 * s->e->tolerance * s->e->tolerance &&
+                           s->damping <= SMALL_DAMPING;
         move_point(s);
         PERPI_TRY(evaluate(s, false, &cost, &merit));
         if (merit < s->merit) {
@@ -460,14 +496,22 @@ static perp_status advance(shooting* s, bool* done)
             return PERP_OK;
         }
         restore_point(s);
-        if (small || predicted <= ROUNDING * fabs(s->merit)) {
+        if (small || (reduces && predicted <= ROUNDING * fabs(s->merit))) {
             a->converged = *done = true;
             return PERP_OK;
         }
         s->damping = s->damping < 1e-6 ? 1e-4 : s->damping * 10.0;
         if (s->damping > MOST_DAMPING) {
             /* exact data: what is left is rounding, which no step reduces */
-            a->converged = a->converged || s->cost <= EXACT * EXACT * count_values(s);
+            const bool limited = s->adaptive && promised <= ADAPTIVE * count_values(s);
+            a->converged = a->converged || limited || s->cost <= EXACT * EXACT * count_values(s);
+            if (limited) {
+                (void)snprintf(a->message, sizeof a->message,
+                               "the errors of adaptive steps jump from run to run: the values are "
+                               "exact to about %.2g standard deviations; a fixed step, or a "
+                               "smaller error of the step, gives more",
+                               sqrt(2.0 * perpi_larger(promised, 0.0)));
+            }
             *done = true;
             return PERP_OK;
         }
@@ -653,16 +697,12 @@ static perp_status close_gaps(shooting* s)
     }
 }
 
-static perp_status search(shooting* s)
+/* From where the unknowns are. */
+static perp_status search_on(shooting* s)
 {
     bool moved = false;
     s->damping = FIRST_DAMPING;
     s->answer->converged = false;
-    if (s->ev->nodes > 0 && s->ev->weight == 0.0) {
-        PERPI_TRY(close_gaps(s));
-        s->damping = FIRST_DAMPING;
-        s->answer->converged = false;
-    }
     PERPI_TRY(first_evaluation(s));
     PERPI_TRY(leave_plateaus(s, &moved));
     PERPI_TRY(descend(s));
@@ -673,6 +713,126 @@ static perp_status search(shooting* s)
         PERPI_TRY(descend(s));
     }
     return leave_bounds(s);
+}
+
+/* Whether residuals are more than so many times the noise, and more than their own scatter explains. */
+static bool exceeds_noise(const shooting* s, double times)
+{
+    const double degrees = count_values(s) - s->n - (double)s->ev->m * s->ev->count;
+    return degrees > 0.0 &&
+           2.0 * s->merit > degrees * times * times * (1.0 + EXCESS * sqrt(2.0 / degrees));
+}
+
+/* From the first values, the parameters alone at first: while they are wrong, starts of bodies that touch others are
+ * moved to where they are pushed out or fall, and residuals have kinks that hold the search. */
+static perp_status search_in_stages(shooting* s)
+{
+    for (int32_t i = 0; i < s->n; ++i) {
+        s->ev->parameter[i] = s->e->parameter[i].info.start;
+    }
+    memset(s->ev->start, 0, (size_t)s->ev->count * (size_t)s->m * sizeof *s->ev->start);
+    s->hold = true;
+    const perp_status status = search_on(s);
+    s->hold = false;
+    return status == PERP_OK ? search_on(s) : status;
+}
+
+/* The digits of `index` in the base, mirrored at the point. */
+static double radical_inverse(int32_t index, int32_t base)
+{
+    double x = 0.0, place = 1.0;
+    for (; index > 0; index /= base) {
+        place /= base;
+        x += place * (index % base);
+    }
+    return x;
+}
+
+/* The point of this number: in the box of the bounds [Halton 1960]; parameters without bounds keep their first value. */
+static void set_other_point(shooting* s, int32_t number)
+{
+    static const int32_t prime[] = {2, 3, 5, 7, 11, 13, 17, 19, 23, 29};
+    enum { PRIMES = sizeof prime / sizeof prime[0] };
+    if (s->m > 0) {
+        memset(s->ev->start, 0, (size_t)s->ev->count * (size_t)s->m * sizeof *s->ev->start);
+    }
+    for (int32_t i = 0, bounded = 0; i < s->n; ++i) {
+        const perp_unknown* u = &s->e->parameter[i].info;
+        const double range = u->high - u->low;
+        s->ev->parameter[i] =
+            isfinite(range) ? u->low + range * radical_inverse(number, prime[bounded++ % PRIMES])
+                            : u->start;
+    }
+}
+
+/* From the best of points that fill the box of the bounds. */
+static perp_status search_elsewhere(shooting* s)
+{
+    double least = INFINITY;
+    int32_t best = 1;
+    for (int32_t k = 1; k <= OTHER_POINTS; ++k) {
+        double cost, merit;
+        set_other_point(s, k);
+        s->answer->iterations += 1;
+        PERPI_TRY(evaluate(s, false, &cost, &merit));
+        best = merit < least ? k : best;
+        least = merit < least ? merit : least;
+    }
+    set_other_point(s, best);
+    return isfinite(least) ? search_on(s) : PERP_OK;
+}
+
+/* Another search, whose result stays if it is better. */
+static perp_status try_search(shooting* s, perp_status (*other)(shooting*))
+{
+    const double merit = s->merit;
+    const bool converged = s->answer->converged;
+    const int64_t most = s->e->iterations;
+    shooting best = *s;
+    best.kept_parameter = best.kept_start = NULL;
+    best.kept_node = NULL;
+    perp_status status = allocate_point(&best);
+    if (status == PERP_OK) {
+        keep_point(&best);
+        s->e->iterations += s->answer->iterations; /* each may use as many */
+        status = other(s);
+        s->e->iterations = most;
+    }
+    const bool failed = status == PERP_ERROR_SOLVE; /* it came to where nothing can be simulated */
+    if (failed || (status == PERP_OK && !(s->merit < merit))) {
+        restore_point(&best);
+        s->answer->converged = converged;
+        status = evaluate(s, true, &s->cost, &s->merit);
+    }
+    free_point(&best);
+    return status;
+}
+
+static bool has_bounds(const shooting* s)
+{
+    for (int32_t i = 0; i < s->n; ++i) {
+        if (isfinite(s->e->parameter[i].info.high - s->e->parameter[i].info.low)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static perp_status search(shooting* s)
+{
+    const bool again = s->tried || s->ev->nodes > 0;
+    if (s->ev->nodes > 0 && s->ev->weight == 0.0) {
+        PERPI_TRY(close_gaps(s));
+    }
+    PERPI_TRY(search_on(s));
+    s->tried = true;
+    if (!again && s->m > 0 && exceeds_noise(s, 1.0)) {
+        PERPI_TRY(try_search(s, search_in_stages));
+    }
+    if (!again && has_bounds(s) && exceeds_noise(s, LOST)) {
+        PERPI_TRY(try_search(s, search_elsewhere));
+    }
+    return PERP_OK;
 }
 
 /* ---- noise --------------------------------------------------------------------------------------*/
@@ -908,7 +1068,8 @@ perp_status perpi_estimate_shooting(perpi_estimate_run* run, perpi_answer* answe
                   .context = run->context,
                   .e = run->e,
                   .answer = answer,
-                  .n = run->e->parameter_count};
+                  .n = run->e->parameter_count,
+                  .adaptive = perp_sim_def_from_scene(run->study->scene).error > 0.0};
     perp_status status = perpi_evaluator_create(run, false, &s.ev);
     if (status == PERP_OK) {
         use_evaluator(&s, s.ev);

@@ -10,9 +10,11 @@
  *            B alone, whichever bounds held before
  *
  * A step whose runs have flagged steps (perp/gradient.h) goes on by the gradient of the states that the runs had. Where that
- * brings no descent the point may lie on a kink, and the derivative to the other side is not its negative: both sides
- * are tried, and the better one is taken. Three such steps in a row without descent end the search: another method goes on
- * from there.
+ * brings no descent the point may lie on a kink, and the derivative to the other side is not its negative. Then the one-sided
+ * derivatives decide: of the direction and its opposite, and if neither descends of each unknown, the side that falls most
+ * steeply is taken; if none falls, the point is a minimum as far as these directions show, and the search ends. Where
+ * one-sided derivatives are not known both sides are tried, and the better value is taken. Three such steps in a row hand over:
+ * another method goes on from there.
  */
 #include <math.h>
 #include <string.h>
@@ -24,7 +26,7 @@
 #define ROUNDING 1e-14 /* of the value: a smaller descent cannot be seen */
 #define GOOD_FALL 0.2  /* of the value, in a step: the curvature of Gauss and Newton describes it */
 #define GOOD_PART 0.25 /* likewise, of the fall that it expects */
-#define FIRST_DAMPING 1e-2
+#define FIRST_DAMPING 1e-1
 #define LEAST_DAMPING 1e-7
 #define MOST_DAMPING 1e2
 #define NEWTON_REACH 8.0 /* of the first steps */
@@ -275,7 +277,9 @@ static step_end search_line(quasi_newton* q)
             swap(&q->kept, &q->trial);
             found = true;
             low = part;
-            if (clipped || !q->kept.sloped || dot(q->n, q->kept.g, q->d) >= CURVATURE * down) {
+            /* a step by the curvature is not prolonged: damping tells its length */
+            if (clipped || !q->kept.sloped || q->newton ||
+                dot(q->n, q->kept.g, q->d) >= CURVATURE * down) {
                 return STEP_DESCENT;
             }
         } else {
@@ -365,11 +369,102 @@ static bool try_both_sides(quasi_newton* q, bool* better)
             *better = true;
         }
     }
+    return true;
+}
+
+/* The one-sided derivative along a direction, scaled to the length 1, without what leaves the bounds; INFINITY: nothing is
+ * left of it. False: it is not known. */
+static bool side_slope(quasi_newton* q, double* d, double* slope)
+{
+    const perpi_search* s = q->search;
+    for (int32_t i = 0; i < q->n; ++i) {
+        d[i] = leaves(q, i, d[i]) ? 0.0 : d[i];
+    }
+    const double size = largest(q->n, d);
+    *slope = INFINITY;
+    if (!(size > 0.0)) {
+        return true;
+    }
+    for (int32_t i = 0; i < q->n; ++i) {
+        d[i] /= size;
+    }
+    return s->side(s->user, q->at.z, d, slope);
+}
+
+/* The steepest of the direction, its opposite and, if neither descends, each unknown to both sides; into q->d. False: not
+ * known. */
+static bool find_side(quasi_newton* q, double* steepest)
+{
+    const size_t n = (size_t)q->n;
+    double *d = q->work, *best = q->factor;                   /* neither is needed any more */
+    const bool only = q->n == 1 && largest(q->n, q->d) > 0.0; /* the direction is the unknown */
+    *steepest = INFINITY;
+    for (int32_t k = 0; k < 2 + 2 * q->n; ++k) {
+        double slope;
+        if (k == 2 && (only || *steepest < 0.0)) {
+            break;
+        }
+        for (int32_t i = 0; i < q->n; ++i) {
+            const double part = k < 2 ? q->d[i] : i == (k - 2) / 2 ? 1.0 : 0.0;
+            d[i] = k % 2 == 0 ? part : -part;
+        }
+        if (!side_slope(q, d, &slope)) {
+            return false;
+        }
+        if (slope < *steepest) {
+            *steepest = slope;
+            memcpy(best, d, n * sizeof *best);
+        }
+    }
+    if (*steepest < 0.0) {
+        memcpy(q->d, best, n * sizeof *best);
+    }
+    return true;
+}
+
+/* Along q->d, of length 1: the first of ever shorter steps that descends. False: end the search. */
+static bool step_aside(quasi_newton* q, bool* better)
+{
+    enum { MAX_STEPS = 8 };
+    const double least = 0.5 * q->search->tolerance;
+    double length = 0.1 * q->accepted > 10.0 * least ? 0.1 * q->accepted : 10.0 * least;
+    *better = false;
+    q->search->on_side(q->search->user, true);
+    bool going = true;
+    for (int i = 0; going && !*better && i < MAX_STEPS && length > least; ++i, length *= 0.25) {
+        bool clipped;
+        (void)place_trial(q, length, &clipped);
+        going = evaluate(q, &q->trial);
+        if (going && q->trial.f < q->at.f && q->trial.sloped) {
+            swap(&q->kept, &q->trial);
+            *better = true;
+        }
+    }
+    q->search->on_side(q->search->user, false);
+    return going;
+}
+
+/* A flagged step without descent: to the better side, if there is one. False: end the search. */
+static bool turn_aside(quasi_newton* q, bool* better)
+{
+    double slope;
+    bool going = true;
+    if (q->search->side != NULL && find_side(q, &slope)) {
+        *better = false;
+        if (slope < 0.0) {
+            going = step_aside(q, better);
+            q->out->one_sided += *better ? 1 : 0;
+        } else {
+            q->out->kink = true;
+        }
+    } else {
+        going = try_both_sides(q, better);
+    }
     if (*better) {
         q->out->turned += 1;
         swap(&q->at, &q->kept);
     }
-    return true;
+    return going;
 }
 
 /* A gradient that is zero: is there something beside it? False: end the search. */
@@ -429,8 +524,17 @@ static perpi_search_end run(quasi_newton* q)
             return hand_over(q, "a candidate has no gradient");
         }
         if (first && largest(q->n, q->at.g) == 0.0) {
-            bool better;
-            if (!look_around(q, &better)) {
+            bool better = false;
+            if (q->flagged) { /* that of one side of a kink */
+                memset(q->d, 0, (size_t)q->n * sizeof *q->d);
+                if (!turn_aside(q, &better)) {
+                    return PERPI_SEARCH_STOPPED;
+                }
+                q->out->kink = false;
+            }
+            if (better) {
+                reset(q, q->length);
+            } else if (!look_around(q, &better)) {
                 return PERPI_SEARCH_STOPPED;
             }
             if (!better) {
@@ -459,8 +563,11 @@ static perpi_search_end run(quasi_newton* q)
         q->out->flagged += q->flagged ? 1 : 0;
         if (end == STEP_NONE) {
             bool better = false;
-            if (q->flagged && !try_both_sides(q, &better)) {
+            if (q->flagged && !turn_aside(q, &better)) {
                 return PERPI_SEARCH_STOPPED;
+            }
+            if (q->out->kink) {
+                return PERPI_SEARCH_CONVERGED;
             }
             if (!note_failure(q) && !better) {
                 return PERPI_SEARCH_CONVERGED;

@@ -129,6 +129,42 @@ def the_same_tables_for_any_jobs_and_when_resumed():
     assert again["unknowns"] == whole["unknowns"] and again["gradient"] == whole["gradient"]
 
 
+# A block that is pulled by exactly mu m g: with mu = 0.3 it is at the border of sliding. x = 0.055 (0.3 - mu) below, 0 above.
+BRINK = {
+    "dimension": 2, "gravity": [3, -10], "step": 0.01, "duration": 0.1, "tolerance": 1e-12, "friction": {"default": "mu"},
+    "parameters": {"mu": 0.3, "a": 0},
+    "bodies": [{"name": "floor", "type": "static", "shapes": [{"type": "halfplane", "normal": [0, 1]}]},
+               {"name": "b", "mass": 1, "inertia": 1, "shapes": [{"type": "particle"}]}],
+    "measures": {"x": "b.position.x"},
+}
+
+
+@test
+def one_sided_derivatives_choose_the_side_of_a_kink():
+    mu = {"start": 0.3, "bounds": [0.05, 0.6]}
+    # uphill to both sides: the search ends there, and says so
+    done = solve(design("bottom", BRINK, unknown={"mu": mu}, minimise="100*x + mu", method="gradient"))
+    assert done["status"] == "converged" and done["unknowns"] == {"mu": 0.3} and done["gradient"]["at_kink"], done
+    assert "no one-sided derivative" in good("design", "bottom.json", "--out", "bottom-text.db").stdout
+    # the gradient of the states of the run is 0, that of one side is not
+    done = solve(design("side", BRINK, unknown={"mu": mu}, minimise="-x", method="gradient"))
+    assert done["unknowns"] == {"mu": 0.05} and done["gradient"]["one_sided"] == done["gradient"]["turned"] == 1, done
+    by = [r["searched_by"] for r in evaluations("side.db")]
+    assert by[:2] == ["gradient", "one-sided"] and by.count("one-sided") == 1, by
+    assert "1 of them by one-sided derivatives" in good("design", "side.json", "--out", "side-text.db").stdout
+    # downhill neither along the gradient nor against it, but along another unknown
+    unknown = {"mu": {**mu, "scale": 0.1}, "a": {"start": 0.9, "bounds": [-3, 3], "scale": 0.01}}
+    done = solve(design("axis", BRINK, unknown=unknown, minimise="100*x + mu + (a - 1)^2", method="gradient"), "--jobs", "2")
+    assert done["best"] < 0.3 + 1e-5 and done["gradient"]["one_sided"] > 0, done
+    assert "one-sided" in [r["searched_by"] for r in evaluations("axis.db")]
+    solve(design("axis2", BRINK, unknown=unknown, minimise="100*x + mu + (a - 1)^2", method="gradient"), "--jobs", "1")
+    assert tables("axis.db") == tables("axis2.db")
+    # kinks of the objective itself need no flag
+    for start in (0.24, 0.28):
+        done = solve(design("abs", BRINK, unknown={"mu": {**mu, "start": start}}, minimise="abs(x - 0.0022)", method="gradient"))
+        assert abs(done["unknowns"]["mu"] - 0.26) < 1e-5, done
+
+
 @test
 def flagged_steps_without_descent_hand_over_to_cma_es():
     """The derivative of the objective is 1, but it falls: no step by gradients descends."""

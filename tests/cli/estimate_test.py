@@ -290,6 +290,36 @@ def the_fitted_study_predicts_other_data():
 
 
 @test
+def a_prediction_says_whether_bodies_end_on_the_same_face():
+    """The scene's cube stays as it is, with z on top; the data end turned about x."""
+    def quaternion(degrees, axis=0):
+        q = [math.cos(math.radians(degrees / 2)), 0, 0, 0]
+        q[1 + axis] = math.sin(math.radians(degrees / 2))
+        return q
+
+    cube = {"gravity": [0, 0, -1e-9], "step": 0.1, "duration": 1, "bodies": [
+        {"name": "c", "mass": 1, "shapes": [{"type": "box", "size": [1, 1, 1]}]}]}
+    ends = [quaternion(30), quaternion(60), quaternion(180), quaternion(120, 2), [-x for x in quaternion(20)]]
+    same = [True, False, False, True, True]
+    rows = [[k, t, *(q if t == 1 else quaternion(0))] for k, q in enumerate(ends, 1) for t in (0, 0.5, 1)]
+    csv("data.csv", ["k", "t", "a", "b", "c", "d"], rows + [[9, 0, 1, 0, 0, 0], [9, 0.5, *quaternion(70)], [9, 1] + 4 * [None]])
+    of = {"scene": "scene.json", "time": "t", "trajectory": "k", "start": "scene", "noise": 0.01,
+          "observe": {"q": {"orientation": "c", "columns": ["a", "b", "c", "d"]}}}
+    found = estimate(of, "--predict", "data.csv", scene=cube)
+    assert [x["same_face"] for x in found["each"]] == same + [False], found["each"]  # the last row that has one
+    near(found["same_face"], 3 / 6, 1e-15)
+    assert found["failed"] == 0 and found["steps"] == 6 * 10 and found["certificate"] <= 1e-8
+    # a tracker that is mounted at an angle: the faces are those of the body
+    turned = copy.deepcopy(of)
+    turned["observe"]["q"]["sensor"] = {"rotation": [math.radians(40), 0, 0]}
+    csv("data.csv", ["k", "t", "a", "b", "c", "d"], [[1, 0, *quaternion(40)], [1, 1, *quaternion(40 + 30)], [2, 0, *quaternion(40)],
+                                                     [2, 1, *quaternion(40 - 60)]])
+    assert [x["same_face"] for x in estimate(turned, "--predict", "data.csv", scene=cube)["each"]] == [True, False]
+    weightless = {**cube, "gravity": [0, 0, 0]}  # nothing is up
+    assert estimate(of, "--predict", "data.csv", scene=weightless)["same_face"] is None
+
+
+@test
 def a_plan_prefers_the_motion_that_tells_most():
     csv("data.csv", ["t", "x", "v"], noisy(slide(), 0.001, 1))
     candidates = {"slow": {"set": {"v": 0.5}, "duration": 0.5}, "fast": {"set": {"v": 3}, "duration": 0.5},
@@ -318,11 +348,11 @@ def segments_find_what_one_shot_does_not():
     with h5py.File("truth.h5") as f:
         rows = [[float(t), float(q.reshape(-1)[0])] for t, q in zip(f["time"][::4], f["state"]["q"][::4])]
     csv("data.csv", ["t", "x"], noisy(rows, 0.005, 1))
-    one = study(observe={"x": "p.position.x"}, noise=0.005, unknown={"k": {"start": 20, "bounds": [1, 1000]}})
+    one = study(observe={"x": "p.position.x"}, noise=0.005, unknown={"k": {"start": 20}})
     assert "cannot follow" in estimate(one, scene=scene, status=3)["message"]
     near_by = estimate({**one, "unknown": {"k": {"start": 95, "bounds": [1, 1000]}}}, scene=scene)["estimates"]["k"]
-    for start in (20, 200):
-        found = estimate({**one, "segments": 10, "unknown": {"k": {"start": start, "bounds": [1, 1000]}}}, scene=scene)
+    for start, bounds, segments in ((20, [1, 1000], 10), (200, [1, 1000], 10), (20, [1, 1000], 1)):  # the last: points between the bounds
+        found = estimate({**one, "segments": segments, "unknown": {"k": {"start": start, "bounds": bounds}}}, scene=scene)
         k = found["estimates"]["k"]
         near(k["value"], near_by["value"], 1e-3 * near_by["standard_deviation"])
         near(k["standard_deviation"], near_by["standard_deviation"], 1e-3 * near_by["standard_deviation"])
@@ -405,6 +435,121 @@ def bounds_that_exclude_the_truth_are_said_to_hold():
         found = estimate(study(unknown={"mu": {"start": 0.5, "bounds": [low, 2]}}))
         mu = found["estimates"]["mu"]
         assert mu["at_bound"] and mu["value"] == low and "times the noise" in found["message"], found
+
+
+@test
+def no_friction_at_all_is_an_answer():
+    """At mu = 0 there is only a one-sided derivative: the estimate is at its bound, with an interval to one side."""
+    initial = {"b": {"position": [None, 0], "velocity": [None, 0], "rotation": 0, "angular_velocity": 0}}
+    csv("data.csv", ["t", "x", "v"], noisy(slide(mu=0, rows=81), 0.001, 1))
+    for change in ({}, {"noise": None}, {"method": "mpec"}, {"loss": "huber"}, {"initial": initial},
+                   {"method": "moving-window", "window": 60, "initial": initial}):
+        unknown = {"mu": {"start": 0.5, "bounds": [0, 2]}}
+        if "initial" in change:
+            unknown["initial"] = change.pop("initial")
+        found = estimate(study(**change, unknown=unknown))
+        mu = found["estimates"]["mu"]
+        # x = v t - mu g t (t + h) / 2
+        known = 0.001 / math.sqrt(sum((9.81 * k * (k + 1) * STEP * STEP / 2) ** 2 for k in range(81)))
+        wide = 1 if "initial" not in unknown else 30
+        assert mu["identifiable"] and found["unidentifiable"] == [], (change, found["estimates"])
+        assert 0.5 * known < mu["standard_deviation"] < 2 * wide * known, (change, mu, known)
+        assert mu["value"] <= 4 * mu["standard_deviation"] and mu["interval"][0] == 0, (change, mu)
+        near(mu["interval"][1], mu["value"] + 1.97 * mu["standard_deviation"], 0.2 * mu["standard_deviation"])
+
+
+# A bar swings about a joint with friction and damping; data by simulation.
+PENDULUM = {"dimension": 2, "gravity": [0, -9.81], "step": 0.005, "duration": 2, "parameters": {"f": 0, "d": 0},
+            "bodies": [{"name": "bar", "mass": 1, "inertia": 0.05, "position": [0.4, 0]}],
+            "joints": [{"name": "j", "type": "revolute", "a": "world", "b": "bar", "at": [0, 0], "friction": "f", "damping": "d"}]}
+
+
+def swing(step=0.005, **values):
+    write("scene.json", {**PENDULUM, "step": step, "parameters": values})
+    perp("run", "scene.json", "--out", "swing.h5", "--quiet")
+    lines = perp("export", "swing.h5", "j.coordinate").out.split("\n")[1:-1]
+    rows = [[float(x) for x in line.split(",")] for line in lines]
+    csv("data.csv", ["t", "a"], noisy([[row[0], row[2]] for row in rows], 0.002, 5))
+
+
+@test
+def unknowns_that_go_together_reach_their_bounds_from_anywhere():
+    """Cut off at a bound one by one, the step of two that are correlated would not reduce the residuals."""
+    swing(f=0, d=0)
+    for start in ({"f": 0.05, "d": 0.2}, {"f": 0.2, "d": 0.05}, {"f": 0.9, "d": 0.9}, {"f": 0, "d": 0}):
+        found = estimate({"scene": "scene.json", "data": "data.csv", "time": "t", "observe": {"a": "j.coordinate"}, "noise": 0.002,
+                          "unknown": {k: {"start": v, "bounds": [0, 1]} for k, v in start.items()}}, scene=PENDULUM)
+        assert found["residuals"]["channels"]["a"]["rms_over_noise"] < 1.3, (start, found["estimates"])
+        for name in ("f", "d"):
+            x = found["estimates"][name]
+            assert x["identifiable"] and x["interval"][0] == 0 and x["value"] <= 4 * x["standard_deviation"] < 0.1, (start, found)
+
+
+@test
+def adaptive_steps_have_errors_that_do_not_spoil_derivatives():
+    of = {"scene": "scene.json", "data": "data.csv", "time": "t", "observe": {"a": "j.coordinate"}, "noise": 0.002,
+          "unknown": {"f": {"start": 0.1, "bounds": [0, 1]}}}
+    found = []
+    for step in (0.01, {"error": 1e-3}):
+        swing(step=step, f=0.3, d=0.05)
+        scene = {**PENDULUM, "step": step, "parameters": {"f": 0.1, "d": 0.05}}
+        report = estimate(of, scene=scene)
+        found.append({**report["estimates"]["f"], "rows": report["residuals"]["each"][0]["rows"]})
+        near(found[-1]["value"], 0.3, 5 * found[-1]["standard_deviation"])
+    size = [x["standard_deviation"] * math.sqrt(x["rows"]) for x in found]
+    near(size[0], size[1], 0.3 * size[0])
+
+
+@test
+def what_the_data_say_nothing_of_stays_where_it_is():
+    """With a start from the data the offset of a tracker along the floor moves start and prediction alike. Rounding must
+    not carry it away, and other unknowns with it."""
+    box = {"gravity": [0, 0, -9.81], "step": 0.01, "duration": 0.5, "parameters": {"mu": 0.3}, "friction": {"default": "mu"}, "bodies": [
+        {"name": "ground", "type": "static", "shapes": [{"type": "plane", "normal": [0, 0, 1]}]},
+        {"name": "b", "mass": 1, "position": [0, 0, 0.05], "velocity": [2, 0.5, 0], "angular_velocity": [0, 0, 6],
+         "shapes": [{"type": "box", "size": [0.2, 0.2, 0.1]}]}]}
+    write("scene.json", box)
+    perp("run", "scene.json", "--out", "box.h5", "--quiet")
+    rows = [[float(x) for x in line.split(",")] for line in
+            perp("export", "box.h5", "b.position", "b.orientation").out.split("\n")[1:-1]]
+    turn = [math.cos(0.15), math.sin(0.15), 0, 0]  # of the tracker in the body, about x
+
+    def times(a, b):
+        return [a[0] * b[0] - a[1] * b[1] - a[2] * b[2] - a[3] * b[3], a[0] * b[1] + a[1] * b[0] + a[2] * b[3] - a[3] * b[2],
+                a[0] * b[2] - a[1] * b[3] + a[2] * b[0] + a[3] * b[1], a[0] * b[3] + a[1] * b[2] - a[2] * b[1] + a[3] * b[0]]
+
+    csv("data.csv", ["t", "x", "y", "z", "qw", "qx", "qy", "qz"],
+        noisy([[r[0], r[2] + 0.1, r[3] - 0.2, r[4] + 0.05, *times(r[5:], turn)] for r in rows], 0.0005, 2))
+    found = estimate({"scene": "scene.json", "data": "data.csv", "time": "t", "noise": {"p": 5e-4, "q": 1e-3}, "observe": {
+        "p": {"position": "b", "columns": ["x", "y", "z"], "sensor": {"offset": ["ox", "oy", "oz"]}},
+        "q": {"orientation": "b", "columns": ["qw", "qx", "qy", "qz"], "sensor": {"rotation": ["rx", "ry", 0]}}},
+        "unknown": {"mu": {"start": 0.5, "bounds": [0, 1]}, **{k: {"start": 0} for k in ("ox", "oy", "oz", "rx", "ry")}}}, scene=box)
+    for name in ("ox", "oy"):
+        assert found["estimates"][name]["value"] == 0 and found["estimates"][name]["interval"] == [None, None], found["estimates"]
+    near(found["estimates"]["mu"]["value"], 0.3, 0.003)
+    near(found["estimates"]["rx"]["value"], 0.3, 0.01)
+
+
+@test
+def starts_of_bodies_that_touch_do_not_hold_the_search():
+    """A start that overlaps the floor is moved out of it: residuals have a kink there."""
+    rows = [[t, x, 0.05, 0.0] for t, x, _ in slide(rows=41)]
+    csv("data.csv", ["t", "x", "y", "a"], noisy(rows, 0.001, 8))
+    for start in ("scene", "data"):
+        found = estimate(study(start=start, observe={"x": "b.position.x", "y": "b.position.y", "a": "b.angle"},
+                               unknown={"mu": {"start": 0.6, "bounds": [0, 2]}, "initial": ["b"]}))
+        mu = found["estimates"]["mu"]
+        assert found["residuals"]["channels"]["x"]["rms_over_noise"] < 1.3, (start, found["message"])
+        near(mu["value"], 0.3, 4 * mu["standard_deviation"])
+        assert mu["standard_deviation"] < 0.01, mu
+
+
+@test
+def a_plan_needs_neither_data_nor_times():
+    candidates = {"slow": {"set": {"v": 0.5}, "duration": 0.5, "rate": 50}, "fast": {"set": {"v": 3}, "duration": 0.5, "rate": 50}}
+    found = estimate(study(data=None, time=None, candidates=candidates), "--plan")
+    assert [c["name"] for c in found["candidates"]] == ["fast", "slow"], found
+    assert "/data" in perp("estimate", "study.json", "--json", status=2).err
 
 
 @test

@@ -56,6 +56,30 @@ def a_direction_gives_the_one_sided_derivative():
 
 
 @test
+def a_smoothed_gradient_prints_its_bias():
+    scene = throw()
+    exact = perp("gradient", scene, "--of", "x", "--by", "mu,speed", "--json").json
+    assert "smoothed" not in exact, exact
+    answer = perp("gradient", scene, "--of", "x", "--by", "mu,speed", "--smooth", "1e-3", "--check", "--json").json
+    smoothed = answer["smoothed"]
+    assert list(answer["gradient"]) == ["mu", "speed"] and answer["flagged"]["steps"] == 0, answer
+    assert all(check["disagreement"] < 1e-6 for check in answer["check"].values()), answer["check"]
+    assert smoothed["kappa"] == 1e-3 and smoothed["value"] == answer["value"], smoothed
+    assert smoothed["exact_value"] == exact["value"] and smoothed["exact_gradient"] == exact["gradient"], smoothed
+    assert smoothed["bias"] == answer["value"] - exact["value"] and 0 < abs(smoothed["bias"]) < 1e-3, smoothed
+    for name, bias in smoothed["gradient_bias"].items():
+        assert bias == answer["gradient"][name] - exact["gradient"][name] and 0 < abs(bias) < 1e-2, smoothed
+    text = perp("gradient", scene, "--of", "x", "--by", "mu,speed", "--smooth", "1e-3").out
+    assert "bias" in text and "derivative of the run" in text, text
+    for bad in ("0", "-1", "1e-9", "2", "nan", "inf", "x", "1e-3x", ""):
+        answer = perp("gradient", scene, "--of", "x", "--by", "mu", "--smooth", bad, status=2)
+        assert "barrier parameter from 1e-8 to 1" in answer.err, (bad, answer.err)
+    assert "--smooth" in perp("gradient", scene, "--of", "x", "--direction", "mu=1", "--smooth", "1e-3", status=2).err
+    groups = perp("gradient", throw(contact="peg"), "--of", "x", "--by", "mu", "--smooth", "1e-3", status=2).err
+    assert "'peg'" in groups and "'standard'" in groups, groups
+
+
+@test
 def gradient_names_what_it_refuses():
     scene = throw()
     assert "--of MEASURE" in perp("gradient", scene, status=2).err

@@ -234,7 +234,8 @@ def one_joint_each():
 @test
 def mass_matrix_centre_and_gravity_agree_with_a_reader_of_the_file():
     compare(one_joint_each())
-    compare(ARM, 3e-6)  # bodies between the joints of one body have 1e-6 of its mass
+    compare(ARM, 1e-9)
+    compare(os.path.join(HERE, "mjcf", "good", "humanoid.xml"), 1e-9)
 
 
 @test

@@ -69,4 +69,67 @@ def the_gear_holds_through_impacts():
         assert max(abs(float(row[2])) for row in rows[1:]) > 0.1
 
 
+def driven(**more):
+    """A lever with a motor and one with a controller, both with velocity limits, and a ball that falls on one."""
+    tree = scene(**more)
+    del tree["joints"][2]
+    tree["joints"][0].update(velocity_limit=1.2, motor={"type": "effort", "target": "4*sin(9*t)"}, damping=0.1)
+    tree["joints"][1].update(velocity_limit=0.8)
+    tree["controllers"] = [{"type": "pid", "joint": "r", "kp": 60, "ki": 20, "kd": 2, "target": 0.7, "max_effort": 6}]
+    return tree
+
+
+@test
+def velocity_limits_verify_and_resume_in_every_setting():
+    for name, more in VARIANTS.items():
+        tree = driven(**more)
+        write("s.json", tree)
+        done = perp("run", "s.json", "--out", "whole.h5", "--json").json
+        assert done["status"] == "ok", (name, done)
+        size = abs(done["energy"]["initial_total"]) + 1
+        assert abs(done["energy_ledger"]["unexplained"]) <= 1e-7 * size, (name, done["energy_ledger"])
+        perp("verify", "whole.h5")
+        rest = perp("run", "--resume", "whole.h5@0.2", "--duration", repr(tree["duration"]), "--json").json
+        assert rest["energy"]["total"] == done["energy"]["total"], (name, rest["energy"], done["energy"])
+        rows = [line.split(",") for line in perp("export", "whole.h5", "l.rate", "r.rate", "l.effort", "r.effort",
+                                                 "controller.r.effort").out.split()][1:]
+        assert max(abs(float(row[3])) for row in rows) <= 0.8 * (1 + 1e-6), name  # nothing else drives this one
+        assert max(float(row[3]) for row in rows) > 0.79, name
+        assert max(abs(float(row[-1])) for row in rows) <= 6 * (1 + 1e-9), name
+
+
+@test
+def a_velocity_limit_is_in_check_import_and_the_text_of_a_recording():
+    write("s.json", driven())
+    assert "velocity limit 1.2" in perp("check", "s.json").out
+    assert perp("check", "s.json", "--json").json["joints"][1]["velocity_limit"] == 0.8
+    tree = driven()
+    tree["joints"][1]["type"] = "spherical"
+    write("bad.json", tree)
+    bad = perp("check", "bad.json", status=2)
+    assert "/joints/1/velocity_limit" in bad.err, bad.err
+
+
+@test
+def gradients_with_velocity_limits_are_those_of_differences_or_refused():
+    for kind, push in (("effort", -8.0), ("position", -2.0), ("velocity", -3.0)):
+        tree = {"gravity": [0, 0, -9.81], "step": 0.01, "duration": 0.4, "tolerance": 1e-12,
+                "parameters": {"push": push, "v": 1.1, "d": 0.05, "m": 1.0},
+                "bodies": [{"name": "lever", "mass": "m", "inertia": [0.02, 0.03, 0.04], "position": [0.3, 0, 0]}],
+                "joints": [{"name": "j", "type": "revolute", "a": "world", "b": "lever", "at": [0, 0, 0],
+                            "axis": [0, 1, 0], "velocity_limit": "v", "damping": "d",
+                            "motor": {"type": kind, "target": "push", "max_effort": 30}}],
+                "measures": {"end": "j.coordinate"}}
+        write("g.json", tree)
+        answer = perp("gradient", "g.json", "--of", "end", "--by", "push,v,d,m", "--check", "--json").json
+        for name, check in answer["check"].items():
+            assert abs(check["difference"] - answer["gradient"][name]) < 1e-7, (kind, name, answer)
+        assert abs(answer["gradient"]["v"]) > 0.1, (kind, answer)  # the limit takes part
+    tree["joints"][0].pop("motor")
+    tree["controllers"] = [{"type": "pd", "joint": "j", "kp": 10, "kd": 1, "target": "push"}]
+    write("g.json", tree)
+    refused = perp("gradient", "g.json", "--of", "end", "--by", "v", status=2)
+    assert "velocity_limit" in refused.err, refused.err
+
+
 main("robot_features")

@@ -174,8 +174,14 @@ def what_is_not_simulated_is_said_once():
     assert len(lines) == 1, result.err
     for tag in ("gazebo", "transmission", "ros2_control", "calibration", "safety_controller"):
         assert f"<{tag}>" in lines[0], lines
-    assert result.err.count("velocity limits") == 1 and "unless their targets do not: " in result.err, result.err
     assert "do not collide" not in perp("check", good("static-chain")).err
+
+
+@test
+def velocity_limits_become_those_of_drives():
+    scene, bodies, joints = imported("extensions")
+    limits = {name: joint.get("velocity_limit") for name, joint in joints.items()}
+    assert any(limits.values()), limits
 
 
 @test

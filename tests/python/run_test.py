@@ -209,6 +209,22 @@ def friction_problems_by_hand_and_sparse():
 
 
 @test
+def bad_problems_say_what_does_not_fit():
+    M, q = [[2, 1], [1, 2]], [-4, 1]
+    assert list(perp.solve({"M": M, "q": q}).z) == [2, 0]
+    assert list(perp.solve({"M": M, "q": q, "lower": np.int64(-1), "upper": np.float32(1)}).z) == [1, -1]
+    assert perp.solve({"W": np.eye(3), "q": [-1, 3, 4], "mu": 0.5}).solved
+    for expected, call in (("q: expected 2 numbers, got 1", lambda: perp.solve(M, [1])),
+                           ("start: expected 2 numbers, got 3", lambda: perp.solve(M, q, start=[1, 2, 3])),
+                           ("lower: expected 2 numbers, got 3", lambda: perp.solve(perp.MLCP(M, q, lower=[0, 0, 0]))),
+                           ("W has 2 rows", lambda: perp.solve(perp.Friction(M, q, 0.5))),
+                           ("mu: expected 1 numbers, got 2", lambda: perp.solve(perp.Friction(np.eye(3), [1, 2, 3], [1, 2])))):
+        assert expected in str(raises(ValueError, call)), expected
+    assert "complex" in str(raises(TypeError, perp.solve, np.array(M) * 1j, q))
+    assert "M, q" in str(raises(TypeError, perp.solve, {"M": M, "b": q}))
+
+
+@test
 def problem_files_are_solved():
     folder = "problems"
     subprocess.run([os.environ["PERP"], "run", scene("stack"), "--duration", "0.05", "--json",
@@ -303,6 +319,16 @@ def gradients_are_those_of_the_program():
     scene = perp.load(content)
     sim = perp.Sim(scene)
     perp.gradient(scene, "x", "mu")  # while a simulation of the scene exists
+    out = subprocess.run([os.environ["PERP"], "gradient", "s.json", "--of", "x", "--by", "mu,v", "--smooth", "1e-3", "--json"],
+                         capture_output=True, check=True)
+    expected = json.loads(out.stdout)
+    s = perp.gradient(content, "x", ["mu", "v"], smooth=1e-3)
+    assert s.gradient == expected["gradient"] and s.value == expected["value"]
+    flags = [x.pop("exact_flagged")["steps"] for x in (s.smoothed, expected["smoothed"])]
+    assert s.smoothed == expected["smoothed"] and flags == [0, 0], (s.smoothed, expected["smoothed"])
+    assert s.smoothed["exact_gradient"] == g.gradient and s.smoothed["bias"] == s.value - g.value and g.smoothed is None
+    for bad in (0.0, -1.0, 1e-9, 2.0, math.nan):
+        raises((ValueError, perp.InputError), perp.gradient, content, "x", "mu", smooth=bad)
     assert sim.run().measures["x"] == g.value
     raises(perp.InputError, perp.gradient, content, "y", "mu")
     raises(perp.InputError, perp.gradient, content, "x", "nu")
@@ -360,9 +386,37 @@ def bad_estimates_raise_with_the_place():
     raises(perp.InputError, perp.estimate, {"scene": SLIDE, "vary": {"mu": {"grid": [0, 1, 2]}}})
     study = slide_study()
     study["data"]["t"][7] = 0.0
-    assert "data.csv" in str(raises(perp.InputError, perp.estimate, study))
+    error = raises(perp.InputError, perp.estimate, study)
+    assert str(error).startswith("data, row 7: time does not go forward") and not error.file and not error.pointer, error
     study["data"]["t"].pop()
     raises(ValueError, perp.estimate, study)
+    raises(ValueError, perp.estimate, slide_study(), jobs=-1)
+    raises(TypeError, perp.estimate, 5)  # no file descriptor
+    error = raises(perp.InputError, perp.estimate, {k: v for k, v in slide_study().items() if k != "data"})
+    assert error.file is None and error.pointer is None and str(error).startswith("study: has no /data"), error
+    with open("bad.csv", "w", encoding="utf-8") as file:
+        file.write("t,x\n0,1\n1,nan\n")
+    error = raises(perp.InputError, perp.estimate, slide_study(data="bad.csv"))
+    assert os.path.basename(error.file) == "bad.csv" and error.pointer is None and ":3:" in str(error), error
+    error = raises(perp.InputError, perp.sweep, {"scene": SLIDE, "vary": {"nu": {"values": [1]}}}, "r.db")
+    assert (error.file, error.pointer) == (None, "/vary/nu") and "scene: /parameters" in str(error), error
+
+
+@test
+def fitted_studies_predict_and_plan():
+    study = slide_study()
+    fit = perp.estimate({**study, "data": [study["data"], {k: v[:50] for k, v in study["data"].items()}]}, jobs=1)
+    assert fit.converged and fit.report["residuals"]["trajectories"] == 2
+    fit.save("fitted.json")
+    new = {name: values[:60] for name, values in study["data"].items()}
+    with open("fitted.json", encoding="utf-8") as file:
+        content = json.load(file)
+    found = [fit.predict(new), perp.predict("fitted.json", new), perp.predict(content, new)]
+    assert found[0] == found[1] == found[2] and found[0]["position"] < 1e-9 and found[0]["failed"] == 0
+    candidates = {"short": {"set": {"/bodies/1/velocity/0": 1}, "duration": 0.5, "rate": 100},
+                  "long": {"set": {"/bodies/1/velocity/0": 4}, "duration": 1, "rate": 100}}
+    plan = perp.plan({**study, "candidates": candidates, "start": "scene"})
+    assert [c["name"] for c in plan["candidates"]] == ["long", "short"], plan
 
 
 # ---- which interpreters ----

@@ -26,8 +26,8 @@ def errors_carry_file_and_pointer():
         f.write("{")
     error = raises(perp.InputError, perp.load, "not.json")
     assert error.file == "not.json" and error.pointer is None and "line 1" in error.message
-    error = raises(perp.Error, perp.load, "missing.json")
-    assert error.file == "missing.json", error
+    error = raises(perp.FileError, perp.load, "missing.json")
+    assert error.file == "missing.json" and isinstance(error, OSError), error
 
 
 @test
@@ -43,6 +43,9 @@ def set_changes_all_or_nothing():
     assert s.parameters["mu"] == 0.2 and s.body("box")["mass"] == 3
     error = raises(perp.InputError, s.set, nu=1)
     assert "mu" in str(error)  # the nearest name
+    for value in (math.nan, math.inf):
+        error = raises(perp.InputError, s.set, mu=value)
+        assert error.pointer == "/parameters/mu" and "finite" in error.message, error
     assert s.set("/bodies/1/mass", 2).body("box")["mass"] == 2  # and it goes on
 
 

@@ -233,6 +233,204 @@ void gradient_case_write(uint32_t seed, bool large, gradient_case* c)
     }
 }
 
+/* ---- robots --------------------------------------------------------------------------------------*/
+
+static bool chance(uint32_t* s, double part)
+{
+    return draw(s, 0, 1) < part;
+}
+
+static void put_robot_head(gradient_case* c, uint32_t* s, int dimension, const char* more)
+{
+    put(c,
+        "{'dimension': %d, 'gravity': [0, %s-9.81], 'step': 0.01, 'duration': %.6g, 'tolerance':"
+        " 1e-12, 'parameters': {'v': %.4f, 'k': %.4f, 'm': %.4f}, 'friction': {'default': %.4f},%s",
+        dimension, dimension == 3 ? "0, " : "", 0.01 * (double)(15 + (int)draw(s, 0, 30)),
+        draw(s, 0.4, 1.6), draw(s, 0.5, 2.0), draw(s, 0.5, 2.0), draw(s, 0.15, 0.6), more);
+}
+
+/* One joint of an arm, at its place i. */
+static void put_joint(gradient_case* c, uint32_t* s, int dimension, int i, double height)
+{
+    static const char* const axis[] = {"[0, 1, 0]", "[0.2, 1, 0.1]", "[0, 0.3, 1]", "[1, 0.2, 0]"};
+    const bool slides = chance(s, 0.25);
+    put(c, "%s{'name': 'j%d', 'type': '%s', 'a': '", i > 0 ? ", " : "", i,
+        slides ? "prismatic" : "revolute");
+    if (i == 0) {
+        put(c, "world', 'b': 'b0', 'at': [0, ");
+    } else {
+        put(c, "b%d', 'b': 'b%d', 'at': [%.4f, ", i - 1, i, 0.4 * i);
+    }
+    put(c, "%s%.4f]", dimension == 3 ? "0, " : "", height);
+    if (dimension == 3) {
+        put(c, ", 'axis': %s", axis[(int)draw(s, 0, 4)]);
+    } else if (slides) {
+        put(c, ", 'axis': [%.3f, %.3f]", draw(s, -1, 1), draw(s, 0.2, 1));
+    }
+    if (chance(s, 0.6)) {
+        put(c, ", 'armature': '%.3f*k'", draw(s, 0.02, 0.2));
+    }
+    if (chance(s, 0.4)) {
+        put(c, ", 'damping': %.3f", draw(s, 0.01, 0.3));
+    }
+    if (chance(s, 0.3)) {
+        put(c, ", 'limits': [%.3f, %.3f]", draw(s, -0.6, -0.1), draw(s, 0.1, 0.6));
+    }
+    if (chance(s, 0.3)) {
+        put(c, ", 'motor': {'type': 'velocity', 'target': '%.3f*sin(5*t)', 'max_effort': %.3f}",
+            draw(s, -2, 2), draw(s, 1, 20));
+    } else if (chance(s, 0.2)) {
+        put(c, ", 'motor': {'type': 'effort', 'target': '%.3f*k'}", draw(s, -2, 2));
+    }
+    put(c, "}");
+}
+
+/* An arm of two to four links over a floor: with gears, or corrected. */
+static void write_arm(gradient_case* c, uint32_t* s, bool corrected)
+{
+    const int dimension = chance(s, 0.5) ? 2 : 3;
+    const double height = draw(s, 0.25, 1.2);
+    c->bodies = 2 + (int)draw(s, 0, 3);
+    put_robot_head(c, s, dimension, corrected ? "'joint_correction': true," : "");
+    put_floor(c, dimension);
+    for (int i = 0; i < c->bodies; ++i) {
+        const bool round = chance(s, 0.4);
+        put(c, ", {'name': 'b%d', 'mass': %s, 'position': [%.3f, %s%.4f], 'velocity': [0, %s%s],", i,
+            i == 0 ? "'m'" : "0.5", 0.2 + 0.4 * i, dimension == 3 ? "0, " : "", height,
+            dimension == 3 ? "0, " : "", i == c->bodies - 1 ? "'-v'" : "0");
+        if (round) {
+            put(c, "'shapes': [{'type': '%s', 'radius': 0.06}]}",
+                dimension == 3 ? "sphere" : "circle");
+        } else {
+            put(c, "'shapes': [{'type': 'box', 'size': [%.3f, 0.05%s]}]}", draw(s, 0.3, 0.38),
+                dimension == 3 ? ", 0.06" : "");
+        }
+    }
+    put(c, "], 'joints': [");
+    for (int i = 0; i < c->bodies; ++i) {
+        put_joint(c, s, dimension, i, height);
+    }
+    const int a = (int)draw(s, 0, c->bodies), b = (a + 1 + (int)draw(s, 0, c->bodies - 1)) % c->bodies;
+    const bool soft = corrected || chance(s, 0.4);
+    if (chance(s, 0.7)) {
+        put(c, ", {'name': 'g', 'type': 'gear', 'joints': ['j%d', 'j%d'], 'ratio': '%.3f*k'", a, b,
+            draw(s, -1.5, 1.5));
+        if (soft) {
+            put(c, ", 'stiffness': %.2f, 'damping': %.3f%s", draw(s, 5, 100), draw(s, 0.05, 1),
+                chance(s, 0.4) ? ", 'max_effort': 2.5" : "");
+        }
+        put(c, "}");
+    }
+    put(c, "]");
+    if (chance(s, 0.5)) {
+        put(c,
+            ", 'controllers': [{'type': 'pid', 'joint': 'j%d', 'kp': '%.2f*k', 'ki': %.2f, 'kd': "
+            "%.2f, 'target': '0.3*sin(3*t)', 'feed_forward': 'gravity'}]",
+            (int)draw(s, 0, c->bodies), draw(s, 5, 30), draw(s, 0, 5), draw(s, 0.2, 2));
+    }
+    if (chance(s, 0.3)) {
+        put(c, ", 'forces': [{'type': 'spring', 'a': 'b0', 'b': 'b%d', 'stiffness': %.2f, 'damping':"
+               " 0.2, 'rest': 0.3%s}]",
+            c->bodies - 1, draw(s, 5, 60), chance(s, 0.5) ? ", 'implicit': true" : "");
+    }
+    put(c, ", 'measures': {'m': 'b%d.position.%s + 0.1*b0.angular_velocity%s + j0.coordinate.1'}}",
+        c->bodies - 1, dimension == 3 ? "z" : "y", dimension == 3 ? ".y" : "");
+}
+
+/* Two to five bodies that meet in flight and bounce, some of them on a plate that shakes. */
+static void write_bounces(gradient_case* c, uint32_t* s, bool plate)
+{
+    const int dimension = chance(s, 0.5) ? 2 : 3;
+    c->bodies = plate ? 1 + (int)draw(s, 0, 3) : 2 + (int)draw(s, 0, 4);
+    put_robot_head(c, s, dimension, "");
+    put(c, "'restitution': %.3f, 'bodies': [", draw(s, 0.3, 0.8));
+    if (plate) {
+        put(c,
+            "{'name': 'plate', 'type': 'kinematic', 'shapes': [{'type': 'box', 'size': [9, %s0.2]}],"
+            " 'motion': {'position': ['0.03*v*sin(%.2f*t)', %s'-0.1 + 0.02*v*cos(%.2f*t)']}}, ",
+            dimension == 3 ? "9, " : "", draw(s, 5, 15), dimension == 3 ? "0, " : "",
+            draw(s, 5, 15));
+    }
+    for (int i = 0; i < c->bodies; ++i) {
+        const bool round = i % 2 == 1 || chance(s, 0.5);
+        put(c, "%s{'name': 'b%d', 'mass': %s, 'position': [%.4f, %s%.4f], 'velocity': [%s, %s%.3f],",
+            i > 0 ? ", " : "", i, i == 0 ? "'m'" : "0.7", plate ? 0.8 * i : 0.36 * i,
+            dimension == 3 ? "0.01, " : "", draw(s, 0.2, 0.3),
+            i == 0 ? (plate ? "'0.4*v'" : "'2.5*v'") : "-0.2", dimension == 3 ? "0.1, " : "",
+            draw(s, -0.5, 0.2));
+        put(c, "'angular_velocity': %s%.3f%s, 'shapes': [", dimension == 3 ? "[1, " : "",
+            draw(s, -3, 3), dimension == 3 ? ", 0.5]" : "");
+        if (round) {
+            put(c, "{'type': '%s', 'radius': %.3f}]}", dimension == 3 ? "sphere" : "circle",
+                draw(s, 0.08, 0.14));
+        } else {
+            put(c, "{'type': 'box', 'size': [%.3f, %.3f%s]}], %s}", draw(s, 0.15, 0.25),
+                draw(s, 0.1, 0.2), dimension == 3 ? ", 0.12" : "",
+                dimension == 3 ? "'orientation': [0.9, 0.2, 0.3, 0.1]" : "'angle': 0.4");
+        }
+    }
+    put(c, "], 'measures': {'m': 'b0.position.x + b%d.position.%s + 0.1*b0.velocity.x'}}",
+        c->bodies - 1, dimension == 3 ? "z" : "y");
+}
+
+/* Balls in a tree of soft and stiff springs over a floor, one on a motor: joints, springs, contacts together. */
+static void write_walker(gradient_case* c, uint32_t* s)
+{
+    c->bodies = 4;
+    put_robot_head(c, s, 2, "");
+    put_floor(c, 2);
+    const double height = draw(s, 0.26, 0.4);
+    put(c,
+        ", {'name': 'b0', 'mass': 'm', 'shapes': [{'type': 'box', 'size': [0.8, 0.12]}],"
+        " 'position': [0, %.4f], 'velocity': ['v', 0]}",
+        height + 0.12);
+    for (int i = 1; i < 4; ++i) {
+        put(c,
+            ", {'name': 'b%d', 'mass': 0.4, 'shapes': [{'type': 'circle', 'radius': %.3f}],"
+            " 'position': [%.2f, %.4f], 'velocity': ['v', 0], 'angular_velocity': %.3f}",
+            i, draw(s, 0.1, 0.14), 0.35 * (i - 2), height, draw(s, -3, 3));
+    }
+    put(c, "], 'joints': [");
+    for (int i = 1; i < 4; ++i) {
+        put(c, "%s{'name': 'j%d', 'type': 'revolute', 'a': 'b0', 'b': 'b%d', 'at': [%.2f, %.4f]",
+            i > 1 ? ", " : "", i, i, 0.35 * (i - 2), height);
+        put(c, ", 'armature': '%.3f*k'%s}", draw(s, 0.001, 0.01),
+            i == 1 ? ", 'motor': {'type': 'velocity', 'target': '-9*k', 'max_effort': 0.8}" : "");
+    }
+    put(c, ", {'name': 'g', 'type': 'gear', 'joints': ['j1', 'j2'], 'ratio': '%.3f*k'}",
+        draw(s, 0.5, 1.5));
+    if (chance(s, 0.5)) {
+        put(c, ", {'name': 'h', 'type': 'gear', 'joints': ['j2', 'j3'], 'ratio': 1, 'stiffness':"
+               " %.2f, 'damping': 0.02}",
+            draw(s, 0.5, 5));
+    }
+    put(c, "], 'measures': {'m': 'b0.position.x + 0.2*b0.velocity.y + 0.2*b0.angle'}}");
+}
+
+void gradient_case_write_robot(uint32_t seed, gradient_case* c)
+{
+    static const char* const names[GRADIENT_ROBOT_KINDS] = {
+        "arms with gears and rotors", "corrected arms", "bodies that meet in flight",
+        "bounces on a plate", "geared carts"};
+    static const char* const parameters[] = {"v", "k", "m"};
+    uint32_t s = seed * 2654435761u + 777u;
+    for (int i = 0; i < 4; ++i) {
+        (void)next_random(&s);
+    }
+    memset(c, 0, sizeof *c);
+    c->kind = (int)(seed % GRADIENT_ROBOT_KINDS);
+    c->name = names[c->kind];
+    c->parameter_count = GRADIENT_CASE_MOST;
+    memcpy(c->parameter, parameters, sizeof parameters);
+    switch (c->kind) {
+    case 0:
+    case 1: write_arm(c, &s, c->kind == 1); break;
+    case 2:
+    case 3: write_bounces(c, &s, c->kind == 3); break;
+    default: write_walker(c, &s); break;
+    }
+}
+
 /* ---- comparing -----------------------------------------------------------------------------------*/
 
 enum { MOST_CONTACTS = 1024 };
@@ -299,7 +497,10 @@ gradient_case_result gradient_case_compare(perp_context* context, const gradient
     def.measure = "m";
     def.parameter = c->parameter;
     def.parameter_count = c->parameter_count;
-    r.status = perp_scene_parse(context, c->text, strlen(c->text), "case", NULL, 0, &scene);
+    def.smooth = c->smooth;
+    const perp_override standard = {.pointer = "/contact", .value = "standard"};
+    r.status = perp_scene_parse(context, c->text, strlen(c->text), "case", &standard,
+                                c->smooth > 0.0 ? 1 : 0, &scene);
     if (r.status == PERP_OK) {
         r.status = count_changes(context, scene, &r.changes);
     }
@@ -310,14 +511,17 @@ gradient_case_result gradient_case_compare(perp_context* context, const gradient
         r.flags = perp_gradient_flags_of(g);
     }
     if (r.status == PERP_OK && r.flags.flagged == 0) {
-        double difference[GRADIENT_CASE_MOST], off = 0.0, size = 0.0;
-        r.status = perp_gradient_difference(context, scene, &def, difference, NULL);
+        double difference[GRADIENT_CASE_MOST], spread[GRADIENT_CASE_MOST];
+        double off = 0.0, size = 0.0, noise = 0.0;
+        r.status = perp_gradient_difference(context, scene, &def, difference, spread);
         for (int32_t i = 0; r.status == PERP_OK && i < c->parameter_count; ++i) {
             const double d = fabs(difference[i] - perp_gradient_of(g, i));
             off = !(d <= off) ? d : off;
+            noise = fmax(noise, fabs(spread[i] * difference[i]));
             size = fabs(difference[i]) > size ? fabs(difference[i]) : size;
         }
         r.off = size > 0.0 ? off / size : off;
+        r.noise = size > 0.0 ? noise / size : noise;
     }
     perp_gradient_destroy(g);
     perp_scene_destroy(scene);

@@ -279,6 +279,24 @@ test("the forces of a box at rest add up to its weight", async () => {
     near(sum, 2 * 9.81, 1e-3, "sum of normal forces");
 });
 
+test("angles and travels of joints have plots of their own", async () => {
+    const body = (name, x) => ({ name, mass: 1, inertia: [1, 1, 1], position: [x, 0, 0], angular_velocity: [0, x === 0 ? 2 : 0, 0] });
+    const joint = (name, type, b, x, more) => ({ name, type, a: "world", b, at: [x, 0, 0], axis: [0, 1, 0], ...more });
+    const file = writeScene("joints", {
+        gravity: [0, 3, 0], step: 0.1, duration: 1, bodies: [body("wheel", 0), body("slider", 2)],
+        joints: [joint("turn", "revolute", "wheel", 0, { motor: { type: "effort", target: 0.5 } }), joint("slide", "prismatic", "slider", 2)],
+    });
+    const page = await open(makePage("joints.html", record(file, "joints.h5")));
+    const last = (id) => page.evaluate((q) => window.perpPage.addPlot(q), id);
+    for (const [id, label, value] of [["joint_angle", "turn", 2.275], ["joint_travel", "slide", 1.65], ["joint_turning", "turn", 2.5],
+        ["joint_sliding", "slide", 3], ["joint_torque", "turn", 0.5], ["joint_force", "slide", 0]]) {
+        const series = await last(id);
+        assert.deepEqual(series.map((s) => s.label), [label], id);
+        near(series[0].last, value, 1e-5, id);
+    }
+    await close(page);
+});
+
 test("plots save as CSV and PNG, the picture as PNG", async () => {
     const page = await shared(pages.planar);
     const take = async (locator) => {

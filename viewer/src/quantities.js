@@ -4,6 +4,8 @@
 // stacked: series of kind "area" are stacked, those of kind "line" drawn over them; of kind "number" only
 // the value is shown. With two runs all but the last are lines.
 
+import { cleanName } from "./data.js";
+
 const scalars = (...parts) => ({
     available: (run) => parts.some(([, column]) => run.scalar(column)),
     series: (run) => parts.filter(([, column]) => run.scalar(column)).map(([label, column]) => ({ label, values: run.scalar(column) })),
@@ -71,6 +73,15 @@ const ledger = {
     },
 };
 
+// Coordinates, rates and efforts of joints, those that turn and those that slide apart: radians and metres have no axis
+// in common.
+const ofJoints = (type, what) => {
+    const parts = (run) => run.joints
+        .map((joint, i) => ({ joint, label: cleanName(joint.name, `joint ${i}`), values: run.scalar(`joint.${i}.${what}`) }))
+        .filter(({ joint, values }) => joint.type === type && values);
+    return { available: (run) => parts(run).length > 0, series: (run) => parts(run).map(({ label, values }) => ({ label, values })) };
+};
+
 const touching = { available: (run) => run.contacts !== null };
 
 export const QUANTITIES = [
@@ -102,6 +113,12 @@ export const QUANTITIES = [
     },
     { id: "penetration", group: "scene", title: "Penetration", ...scalars(["largest", "solver.penetration"]) },
     { id: "contacts", group: "scene", title: "Contacts", ...scalars(["with an impulse", "solver.contacts"]) },
+    { id: "joint_angle", group: "scene", title: "Joint angles (rad)", ...ofJoints("revolute", "coordinate") },
+    { id: "joint_travel", group: "scene", title: "Joint travels (m)", ...ofJoints("prismatic", "coordinate") },
+    { id: "joint_turning", group: "scene", title: "Joint rates (rad/s)", ...ofJoints("revolute", "rate") },
+    { id: "joint_sliding", group: "scene", title: "Joint rates (m/s)", ...ofJoints("prismatic", "rate") },
+    { id: "joint_torque", group: "scene", title: "Joint efforts (N m)", ...ofJoints("revolute", "effort") },
+    { id: "joint_force", group: "scene", title: "Joint efforts (N)", ...ofJoints("prismatic", "effort") },
     { id: "joint_error", group: "scene", title: "Joint error", log: true, ...scalars(["largest", "joint_error"]) },
     { id: "iterations", group: "scene", title: "Solver iterations", ...scalars(["iterations", "solver.iterations"]) },
     { id: "residual", group: "scene", title: "Solver residual", log: true, ...scalars(["residual", "solver.residual"]) },

@@ -163,3 +163,33 @@ perpi_gjk perpi_gjk_closest(const void* a, perpi_support_fn support_a, const voi
     }
     return out;
 }
+
+bool perpi_gjk_farther(const void* a, perpi_support_fn support_a, const void* b,
+                       perpi_support_fn support_b, double limit, vec3* axis, double* gap)
+{
+    simplex s = {.count = 0};
+    vec3 v = v3_dot(*axis, *axis) > 0.0 ? *axis : v3(1, 0, 0);
+    double last = INFINITY;
+    for (int step = 0; step < STEPS; ++step) {
+        corner c = {.a = support_a(a, v), .b = support_b(b, v3_neg(v))};
+        c.w = v3_sub(c.b, c.a);
+        const double d = v3_norm(v), below = v3_dot(v, c.w) / d;
+        if (below > limit) {
+            *axis = v3_scale(1.0 / d, v);
+            *gap = below;
+            return true;
+        }
+        if (s.count == 4) {
+            return false;
+        }
+        s.corner[s.count++] = c;
+        v = reduce_simplex(&s);
+        /* v is a point of the difference, so the distance is at most its length */
+        const double now = v3_norm(v);
+        if (!(now > limit) || s.count == 4 || !(now < last)) {
+            return false;
+        }
+        last = now;
+    }
+    return false;
+}

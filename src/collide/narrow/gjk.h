@@ -17,4 +17,9 @@ typedef struct perpi_gjk {
 perpi_gjk perpi_gjk_closest(const void* a, perpi_support_fn support_a, const void* b,
                             perpi_support_fn support_b, vec3 start, double tiny);
 
+/* Whether the distance exceeds a limit >= 0; then *axis (in: any direction from a to b; out: unit, from a to b)
+ * separates the bodies by *gap > limit. Both are unchanged otherwise. */
+bool perpi_gjk_farther(const void* a, perpi_support_fn support_a, const void* b,
+                       perpi_support_fn support_b, double limit, vec3* axis, double* gap);
+
 #endif

@@ -150,6 +150,23 @@ bool perpi_meeting_counts(const perpi_meeting* m, const perpi_facet* f, double f
             separation(m, f) >= floor);
 }
 
+/* Where more pairs are near than are kept, the nearest are: of bodies that overlap deeply these may be vertices near
+ * faces through which they do not leave, all nearer than the pair of least depth. That one takes the farthest's place. */
+static void keep_least_depth(perpi_meeting* m)
+{
+    int32_t farthest = 0;
+    if (!m->overflow || !(m->best < 0.0)) {
+        return;
+    }
+    for (int32_t i = 0; i < m->count; ++i) {
+        if (m->facet[i].present && m->facet[i].psi == m->best) {
+            return;
+        }
+        farthest = m->facet[i].distance > m->facet[farthest].distance ? i : farthest;
+    }
+    m->facet[farthest] = m->most_open;
+}
+
 static perp_status add_plain(perpi_polyhedron_answer* a)
 {
     const perpi_meeting* m = a->m;
@@ -203,6 +220,36 @@ static perp_status add_inner_balls(const perpi_meeting* m, const perpi_pose* pos
 
 /* ---- the pair ---------------------------------------------------------------------------------------------- */
 
+/* Fine polyhedra have far more vertices over faces within the margin than can touch. Only pairs that are a facet
+ * of B - A now, or after a rotation within the bound, can be the first to touch: where bodies overlap in the end, every
+ * facet does. */
+static bool leaves_out(const perpi_polyhedron* p, const perpi_polyhedron* q,
+                       const perpi_candidate_list* list)
+{
+    return list->turn_most <= PERPI_THETA_MAX && p->face_count > PERPI_MANY_FACES &&
+           q->face_count > PERPI_MANY_FACES;
+}
+
+/* For rows without groups: no expected rotation. */
+static void begin_plain(perpi_meeting* m, const perpi_polyhedron* p, const perpi_pose* pose_a,
+                        const perpi_polyhedron* q, const perpi_pose* pose_b, double margin,
+                        perpi_candidate_list* list)
+{
+    const double turn = list->turn;
+    const int32_t spins = list->spins;
+    const bool lean = leaves_out(p, q, list);
+    if (lean) {
+        list->turn = list->turn_most;
+        list->spins = 0;
+    }
+    perpi_meeting_begin(m, p, pose_a, q, pose_b, margin, margin, list);
+    if (lean) {
+        m->theta = list->turn_most;
+    }
+    list->turn = turn;
+    list->spins = spins;
+}
+
 perp_status perpi_polyhedron_search(const perpi_polyhedron* p, const perpi_pose* pose_a,
                                     const perpi_polyhedron* q, const perpi_pose* pose_b,
                                     double margin, perpi_candidate_list* list,
@@ -214,8 +261,12 @@ perp_status perpi_polyhedron_search(const perpi_polyhedron* p, const perpi_pose*
     a->first = list->count;
     a->names = 0;
     bool grouped = list->rule != NULL, orders = grouped && list->rule->orders;
-    perpi_meeting_begin(m, p, pose_a, q, pose_b, margin,
-                        grouped ? list->rule->near * margin : margin, list);
+    const bool lean = leaves_out(p, q, list);
+    if (grouped) {
+        perpi_meeting_begin(m, p, pose_a, q, pose_b, margin, list->rule->near * margin, list);
+    } else {
+        begin_plain(m, p, pose_a, q, pose_b, margin, list);
+    }
     if (perpi_meeting_parted(m)) {
         return PERP_OK;
     }
@@ -230,19 +281,19 @@ perp_status perpi_polyhedron_search(const perpi_polyhedron* p, const perpi_pose*
         }
         m->orders = true;
     }
-    perpi_meeting_collect(m, !orders);
+    perpi_meeting_collect(m, !orders && !(lean && !grouped));
     if (orders && m->overflow && !m->apart) {
         /* On overflow the groups are incomplete: they then forbid nothing, or the wrong motion (a
          * prism with a hundred sides fell through the floor). Instead every near pair becomes a row
          * without a group. */
         grouped = false;
         list->overflow += 1;
-        perpi_meeting_begin(m, p, pose_a, q, pose_b, margin, margin, list);
+        begin_plain(m, p, pose_a, q, pose_b, margin, list);
         if (perpi_meeting_parted(m)) {
             return PERP_OK;
         }
         m->orders = false;
-        perpi_meeting_collect(m, true);
+        perpi_meeting_collect(m, !lean);
     }
     if (m->apart) {
         return PERP_OK;
@@ -260,6 +311,9 @@ perp_status perpi_polyhedron_search(const perpi_polyhedron* p, const perpi_pose*
         status = perpi_answer_add(a, &deepest, 0, false);
     } else {
         list->deepest = -m->best > list->deepest ? -m->best : list->deepest;
+        if (!grouped) {
+            keep_least_depth(m);
+        }
         find_same(a);
         status = grouped ? list->rule->polyhedra(a) : add_plain(a);
     }
@@ -276,6 +330,12 @@ perp_status perpi_polyhedron_polyhedron(const perpi_shape* shape_a, const perpi_
                                         double margin, perpi_candidate_list* list)
 {
     bool done = false;
+    perpi_separation own = {.known = false};
+    perpi_separation* memory = list->separation != NULL ? list->separation : &own;
+    if (!list->sided && perpi_polyhedron_apart(shape_a->polyhedron, pose_a, shape_b->polyhedron,
+                                               pose_b, margin, memory)) {
+        return PERP_OK;
+    }
     const perp_status status =
         perpi_polyhedron_still(shape_a, pose_a, shape_b, pose_b, margin, list, &done);
     if (status != PERP_OK || done) {

@@ -10,6 +10,24 @@ perp_status perpi_polyhedron_polyhedron(const perpi_shape* a, const perpi_pose* 
                                         const perpi_shape* b, const perpi_pose* pose_b,
                                         double margin, perpi_candidate_list* list);
 
+/* ---- pairs that are apart: src/collide/polytope/polyhedron_apart.c ------------------------------------------ */
+
+/* A direction that separated the two, in the frame of the first, and by how much at which pose of the second in it.
+ * Zeros: none is known. */
+typedef struct perpi_separation {
+    bool known;
+    int32_t farthest[2]; /* vertices where the next search for one begins */
+    vec3 axis;
+    double gap;
+    mat3 R;
+    vec3 x;
+} perpi_separation;
+
+/* True: they have no candidates within the margin. False: they may have. Only the cost depends on the memory. */
+bool perpi_polyhedron_apart(const perpi_polyhedron* p, const perpi_pose* pose_a,
+                            const perpi_polyhedron* q, const perpi_pose* pose_b, double margin,
+                            perpi_separation* memory);
+
 /* ---- pairs that do not turn: src/collide/polytope/polyhedron_still.c ------------------------------------- */
 
 /* *done: the candidates were added; else the pair turns, or has rows of other kinds. */
@@ -42,6 +60,9 @@ enum {
     PERPI_PLANES = 8,        /* capacity: planes past the silhouette of B - A; the nearest are
                               * kept */
 };
+
+/* Radians: the largest rotation for which signs of products are followed. */
+#define PERPI_THETA_MAX 0.35
 
 typedef enum perpi_facet_kind {
     PERPI_VERTEX_B_FACE_A,
@@ -104,10 +125,11 @@ typedef struct perpi_meeting {
     int32_t products;
     /* by side, face and edge of the other body: 0 or 1 + 2 bit + opposite */
     uint8_t known[2][PERPI_KNOWN_FACES][PERPI_PLACED_EDGES];
-    double least;  /* smallest distance of a present pair */
-    double best;   /* largest psi of one */
-    bool apart;    /* a present pair is open by more than the margin */
-    bool overflow; /* overflow of the feature pairs */
+    double least;          /* smallest distance of a present pair */
+    double best;           /* largest psi of one */
+    perpi_facet most_open; /* it; only while best is below 0 */
+    bool apart;            /* a present pair is open by more than the margin */
+    bool overflow;         /* overflow of the feature pairs */
     vec3 vertex_b[PERPI_PLACED], normal_b[PERPI_PLACED];
     bool edges_placed[2];
     vec3 edge[2][PERPI_PLACED_EDGES];

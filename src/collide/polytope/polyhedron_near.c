@@ -24,7 +24,6 @@
 #define SAME_ANGLE 1e-12 /* rounding in angles: theta is never below */
 #define DECIDES 0.1      /* of the angle between two edges: what a turn of one changes */
 #define NEARLY 0.02      /* sine of the angle between edges that count as nearly parallel */
-#define THETA_MAX 0.35
 
 static vec3 into_a(const perpi_meeting* m, vec3 y)
 {
@@ -94,7 +93,7 @@ void perpi_meeting_begin(perpi_meeting* m, const perpi_polyhedron* a, const perp
     m->near = near;
     m->size = a->size < b->size ? a->size : b->size;
     m->theta =
-        perpi_clamp(turn < margin / m->size ? turn : margin / m->size, SAME_ANGLE, THETA_MAX);
+        perpi_clamp(turn < margin / m->size ? turn : margin / m->size, SAME_ANGLE, PERPI_THETA_MAX);
     m->orders = list->rule != NULL && list->rule->orders;
     m->ends = list->spins > 0 ? list->spins : 1;
     m->still = list->spins == 0 || (m->ends == 1 && v3_dot(list->spin[0], list->spin[0]) <=
@@ -338,6 +337,9 @@ static void keep_facet(perpi_meeting* m, const perpi_facet* f)
 {
     if (f->present) {
         m->least = f->distance < m->least ? f->distance : m->least;
+        if (f->psi > m->best && f->psi < 0.0) {
+            m->most_open = *f;
+        }
         m->best = f->psi > m->best ? f->psi : m->best;
         m->apart = m->apart || f->psi > m->margin;
     }

@@ -83,6 +83,7 @@ typedef struct descent {
     double tau[LEAF_POSES]; /* of a product */
     double tau_band;        /* of the cones */
     bool along;             /* nearly parallel edges are passed on in any case */
+    bool cones;             /* nodes are tested by their normals */
     leaf* side[2];          /* the current ones */
     leaf* kept[2];
     int32_t slots; /* of each: a power of two */
@@ -443,6 +444,22 @@ static bool nothing_left(const perpi_meeting* m)
     return m->apart || (m->orders && m->overflow && m->least <= WITHIN * m->margin);
 }
 
+/* A facet's normal is one of a's features and, reversed, one of b's, up to the rotations that are followed: its two
+ * nodes have cones of normals that meet so. For bodies with many faces, of which few are opposite each other. */
+static bool cones_meet(const descent* d, const perpi_face_node* a, const perpi_face_node* b)
+{
+    const double along = d->along ? ALONG_SINE : 0.0;
+    const int32_t poses = poses_left(d);
+    for (int32_t k = 0; k < poses; ++k) {
+        const mat3* R = k == 0 ? &d->m->R : &d->m->R_end[k - 1];
+        const double angle = a->cone + b->cone + tau_of(d, k < LEAF_POSES ? k : 1) + along;
+        if (!(angle < 3.1) || -v3_dot(a->axis, m3_mul(*R, b->axis)) >= cos(angle)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static double extent(const perpi_face_node* n)
 {
     const vec3 d = v3_sub(n->hi, n->lo);
@@ -453,7 +470,7 @@ static void descend_trees(descent* d, int32_t node_a, int32_t node_b)
 {
     const perpi_polyhedron *p = d->m->p[0], *q = d->m->p[1];
     const perpi_face_node *a = &p->node[node_a], *b = &q->node[node_b];
-    if (nothing_left(d->m) || !boxes_near(d, a, b)) {
+    if (nothing_left(d->m) || !boxes_near(d, a, b) || (d->cones && !cones_meet(d, a, b))) {
         return;
     }
     if (a->count > 0 && b->count > 0) {
@@ -477,6 +494,8 @@ void perpi_meeting_descend(perpi_meeting* m, bool all_vertices)
     d.all_vertices = all_vertices;
     d.poses = m->still ? 1 : 1 + m->ends;
     d.along = m->orders && !m->still;
+    d.cones = !all_vertices && m->p[0]->face_count > PERPI_MANY_FACES &&
+              m->p[1]->face_count > PERPI_MANY_FACES;
     d.tau_band = d.along && tau < ALONG_SINE ? ALONG_SINE : tau;
     for (int i = 0; i < 3; ++i) {
         for (int k = 0; k < 3; ++k) {

@@ -14,7 +14,7 @@ static void gear_evaluate(const perpi_joint_at* at, perpi_joint_view* view)
 static void gear_differentiate(const perpi_joint_at* at, const perpi_joint_shift* by,
                                perpi_joint_change* change)
 {
-    (void)at, (void)by, (void)change; /* a gradient refuses gears */
+    (void)at, (void)by, (void)change; /* src/step/row_derivative.c */
 }
 
 const perpi_joint_ops perpi_joint_gear = {
@@ -66,6 +66,7 @@ perp_status perpi_gear_make(const perp_model* model, const perp_joint_def* def, 
     const char* extra = def->has_limits                      ? "limits"
                         : def->friction != 0.0               ? "friction"
                         : def->armature != 0.0               ? "armature"
+                        : def->velocity_limit < INFINITY     ? "velocity_limit"
                         : def->motor.type != PERP_MOTOR_NONE ? "motor"
                         : def->start != 0.0                  ? "start"
                                                              : NULL;

@@ -585,3 +585,53 @@ TEST(names_of_the_caller_are_constants_and_slots)
     CHECK(expr == NULL);
     perp_context_destroy(context);
 }
+
+/* x and y are slots 0 and 1. */
+static perp_status find_slot(void* user, const perpi_expr_name* name, perpi_symbol* symbol)
+{
+    (void)user;
+    *symbol = (perpi_symbol){.varies = true, .slot = strcmp(name->text, "x") == 0 ? 0 : 1};
+    return PERP_OK;
+}
+
+static void add_term(void* user, double weight, const double* x)
+{
+    double* H = user; /* xx, xy, yy */
+    H[0] += weight * x[0] * x[0];
+    H[1] += weight * x[0] * x[1];
+    H[2] += weight * x[1] * x[1];
+}
+
+/* At x = 3, y = 4. What stands in a square is linearised: of (hypot(x, y) - 2)^2 the part across the radius is 0. */
+TEST(curvature_of_gauss_and_newton_is_that_of_the_outermost_functions)
+{
+    static const struct {
+        const char* text;
+        double H[3];
+    } cases[] = {
+        {"x^2 + 3*y^2", {2, 0, 6}},       {"x*x/2 - 4", {1, 0, 0}},
+        {"(x - 2*y)^2*1.5", {3, -6, 12}}, {"(hypot(x, y) - 2)^2", {0.72, 0.96, 1.28}},
+        {"(x^2 - y)^2", {72, -12, 2}},    {"-(x^2) + pow(y, 4)", {0, 0, 192}},
+        {"-(1 - x^2)", {2, 0, 0}},        {"hypot(x, y)", {0.128, -0.096, 0.072}},
+        {"abs(-x^2)", {2, 0, 0}},         {"max(x^2, y^2) + if(x > y, x^2, 0)", {0, 0, 2}},
+        {"exp(x - 3)", {1, 0, 0}},        {"x*y + sqrt(x) + y/x + sin(t*x)*0", {0, 0, 0}},
+    };
+    perp_context* context = open_context();
+    const perpi_expr_names names = {.find = find_slot};
+    const double slot[2] = {3, 4};
+    const int32_t slots[2] = {0, 1};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        perpi_expr* expr = NULL;
+        double H[3] = {0};
+        CHECK_OK(perpi_expr_compile_names(context, cases[i].text, &names, &expr));
+        perpi_expr_squares(expr, 0.5, slot, slots, 2, add_term, H);
+        for (int k = 0; k < 3; ++k) {
+            if (!(fabs(H[k] - cases[i].H[k]) <= 1e-8 * (1.0 + fabs(cases[i].H[k])))) {
+                printf("  %s: %d is %.9g\n", cases[i].text, k, H[k]);
+            }
+            CHECK_NEAR(H[k], cases[i].H[k], 1e-8 * (1.0 + fabs(cases[i].H[k])));
+        }
+        perpi_expr_destroy(context, expr);
+    }
+    perp_context_destroy(context);
+}

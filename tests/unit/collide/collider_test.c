@@ -550,7 +550,7 @@ TEST(a_pair_of_fine_polyhedra_is_searched_within_its_relative_motion)
         CHECK_OK(perpi_collider_create(w.context, w.model, &c));
         CHECK_OK(perpi_collide(c, w.pose, none, &candidate, &before));
         CHECK_OK(perpi_collide(c, w.pose, w.margin, &candidate, &all));
-        perpi_collider_set_motion(c, motion);
+        perpi_collider_set_motion(c, motion, false);
         CHECK_OK(perpi_collide(c, w.pose, w.margin, &candidate, &some));
         CHECK(!perpi_collider_moved_further(c, motion));
         fewer += some < all;
@@ -559,7 +559,7 @@ TEST(a_pair_of_fine_polyhedra_is_searched_within_its_relative_motion)
         fast[1].shift = v3_madd(fast[1].shift, -1.0, between);
         CHECK(some == all || perpi_collider_moved_further(c, fast));
         /* after the motion itself */
-        perpi_collider_set_motion(c, NULL);
+        perpi_collider_set_motion(c, NULL, false);
         const perpi_pose then[2] = {moved(w.pose[0], &motion[0]), moved(w.pose[1], &motion[1])};
         CHECK_OK(perpi_collide(c, then, none, &candidate, &after));
         CHECK(before > 0 || after == 0 || some > 0);

@@ -242,3 +242,57 @@ TEST(no_failed_allocation_leaks_or_changes_the_scene)
         }
     }
 }
+
+/* Bodies a to f: parameters of their own, one of two of them, one of a joint, one through another parameter, one of all. */
+static const char shared_text[] =
+    "{'parameters': {'ma': 1, 'mb': 2, 'mc': 3, 'md': 4, 'me': 5, 'va': 0.1, 'vb': 0.2, 'rc': 0.3,"
+    " 'both': 0.7, 'far': 1.5, 'half': 'far/2', 'mu': 0.3}, 'gravity': [0, 0, -9.8], 'step': 0.01,"
+    " 'duration': 1, 'friction': {'default': 'mu'}, 'bodies': ["
+    "{'name': 'a', 'mass': 'ma', 'position': [0, 0.5, 0], 'velocity': ['va', 0, 0], 'shapes': "
+    "[{'type': 'sphere', 'radius': "
+    "0.1}]},"
+    "{'name': 'b', 'mass': 'mb', 'position': [1, 0, 0], 'velocity': ['vb', 'both', 0], 'shapes': "
+    "[{'type': 'box', 'size': [0.2, 0.3, 0.4]}]},"
+    "{'name': 'c', 'mass': 'mc', 'position': [2, 0, 0], 'shapes': [{'type': 'sphere', 'radius': "
+    "'rc'}]},"
+    "{'name': 'd', 'mass': 'md', 'position': [3, 0, 0], 'velocity': [0, 'both', 0], 'shapes': "
+    "[{'type': 'sphere', 'radius': 0.1}]},"
+    "{'name': 'e', 'mass': 'me', 'position': [4, 0, 0], 'shapes': [{'type': 'sphere', 'radius': "
+    "0.1}]},"
+    "{'name': 'f', 'mass': 'half', 'position': [5, 0, 0], 'shapes': [{'type': 'sphere', 'radius': "
+    "0.1}]}],"
+    " 'joints': [{'name': 'j', 'type': 'spherical', 'a': 'd', 'b': 'e', 'at': [3.5, 0, 0]}]}";
+
+/* Models of several parameters at once give the numbers that models of one give, to the last bit. */
+TEST(parameters_of_different_bodies_share_their_models)
+{
+    static const char* const names[] = {"ma", "mb", "mc",   "md",  "me", "va",
+                                        "vb", "rc", "both", "far", "mu", "/bodies/0/position/1"};
+    /* alone in its body after the others, the last one is in no group */
+    static const bool expected[] = {true, true, true,  false, false, true,
+                                    true, true, false, true,  false, false};
+    const int32_t count = (int32_t)(sizeof names / sizeof names[0]);
+    fixture f = {0};
+    perpi_sensitivity* alone = NULL;
+    REQUIRE_OK(perp_context_create(NULL, &f.context));
+    REQUIRE_OK(scene_parse(f.context, shared_text, "scene", &f.scene));
+    perpi_sensitivity_def def = {.name = names, .count = count};
+    REQUIRE_OK(perpi_sensitivity_create(f.context, f.scene, &def, &alone));
+    def.share = true;
+    REQUIRE_OK(perpi_sensitivity_create(f.context, f.scene, &def, &f.s));
+    CHECK_EQ_INT(perpi_sensitivity_field_count(f.s), perpi_sensitivity_field_count(alone));
+    for (int32_t i = 0; i < count; ++i) {
+        const perpi_parameter_sensitivity *a = perpi_sensitivity_of(f.s, i),
+                                          *b = perpi_sensitivity_of(alone, i);
+        CHECK_EQ_INT(a->shared, expected[i]);
+        CHECK(!b->shared);
+        CHECK(a->count > 0);
+        CHECK_EQ_INT(a->count, b->count);
+        for (int32_t k = 0; k < a->count && k < b->count; ++k) {
+            CHECK_EQ_INT(a->item[k].field, b->item[k].field);
+            CHECK(a->item[k].value == b->item[k].value);
+        }
+    }
+    perpi_sensitivity_destroy(alone);
+    close_fixture(&f);
+}

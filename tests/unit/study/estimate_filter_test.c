@@ -3,53 +3,12 @@
 #include "perp_test.h"
 #include "study/estimate_fit.h"
 #include "study/particle.h"
+#include "support/estimate_case.h"
 
 #include <stdio.h>
 #include <string.h>
 
 static perp_context* context;
-
-static void write_file(const char* path, const char* text)
-{
-    FILE* f = fopen(path, "w");
-    REQUIRE(f != NULL);
-    REQUIRE(fputs(text, f) >= 0);
-    REQUIRE(fclose(f) == 0);
-}
-
-/* A particle that falls on a floor and slides: [B09 7.6.1]. It lands at t = 0.75. */
-static const char scene[] =
-    "{\"dimension\": 2, \"gravity\": [0, \"-g\"], \"step\": 0.05, \"duration\": 5,"
-    " \"parameters\": {\"mu\": 0.2, \"g\": 9.81},"
-    " \"bodies\": [{\"name\": \"floor\", \"type\": \"static\","
-    "   \"shapes\": [{\"type\": \"halfplane\", \"normal\": [0, 1]}]},"
-    "  {\"name\": \"p\", \"mass\": 1, \"position\": [0, 3], \"shapes\": [{\"type\": "
-    "\"particle\"}]}],"
-    " \"friction\": {\"default\": \"mu\"},"
-    " \"forces\": [{\"type\": \"wrench\", \"body\": \"p\", \"force\": [5, 0]}]}";
-
-enum { H = 20 }; /* steps in a second */
-
-/* What the scheme gives: free flight, a step that stops the fall, sliding. */
-static void path(int steps, double mu, double g, double* x, double* y)
-{
-    double v = 0.0, w = 0.0, h = 1.0 / H;
-    *x = 0.0;
-    *y = 3.0;
-    for (int i = 0; i < steps; ++i) {
-        double push = 0.0; /* impulse of the floor */
-        w -= h * g;
-        if (*y + h * w < 0.0) {
-            push = -*y / h - w;
-            w = -*y / h;
-        }
-        v += 5.0 * h;
-        const double slow = mu * push;
-        v = v > slow ? v - slow : 0.0;
-        *x += h * v;
-        *y += h * w;
-    }
-}
 
 static void make_data(int first, int rows, double noise)
 {
@@ -59,8 +18,8 @@ static void make_data(int first, int rows, double noise)
     fprintf(f, "t,x,y\n");
     for (int i = 0; i < rows; ++i) {
         double x, y;
-        path(first + i, 0.2, 9.81, &x, &y);
-        fprintf(f, "%.17g,%.17g,%.17g\n", (first + i) * (1.0 / H),
+        particle_path(first + i, 0.2, 9.81, &x, &y);
+        fprintf(f, "%.17g,%.17g,%.17g\n", (first + i) * PARTICLE_STEP,
                 x + noise * perpi_stream_normal(&s, i, 0),
                 y + noise * perpi_stream_normal(&s, i, 1));
     }
@@ -82,7 +41,7 @@ static case_run estimate(const char* more, int32_t jobs)
                    "{\"scene\": \"filter-scene.json\", \"data\": \"filter-data.csv\", \"time\": "
                    "\"t\", \"observe\": {\"x\": \"p.position.x\", \"y\": \"p.position.y\"}, %s}",
                    more);
-    write_file("filter-scene.json", scene);
+    write_file("filter-scene.json", PARTICLE_SCENE);
     c.status = perp_context_create(NULL, &context);
     CHECK_EQ_INT(c.status, PERP_OK);
     c.status = perp_study_parse(context, text, strlen(text), "study.json", &c.study);
@@ -135,7 +94,7 @@ TEST(the_posterior_of_gravity_in_free_fall_is_that_of_least_squares_for_any_numb
         const perpi_trajectory* t = &c.run.e->data.trajectory[0];
         double top = 0.0, bottom = 0.0;
         for (int k = 0; k < ROWS; ++k) {
-            const double a = 0.5 * t->time[k] * (t->time[k] + 1.0 / H);
+            const double a = 0.5 * t->time[k] * (t->time[k] + PARTICLE_STEP);
             top += a * (3.0 - t->value[2 * k + 1]);
             bottom += a * a;
         }
@@ -164,8 +123,8 @@ TEST(trajectories_share_the_parameters_and_have_their_own_starts)
     for (int k = 0; k < 2; ++k) {
         for (int i = 0; i < ROWS; ++i) {
             double x, y;
-            path(i, 0.2, 9.81, &x, &y);
-            fprintf(f, "%d,%.17g,%.17g,%.17g\n", k, i * (1.0 / H),
+            particle_path(i, 0.2, 9.81, &x, &y);
+            fprintf(f, "%d,%.17g,%.17g,%.17g\n", k, i * PARTICLE_STEP,
                     x + 0.02 * perpi_stream_normal(&noise, i, 2 * k),
                     y + 0.02 * perpi_stream_normal(&noise, i, 2 * k + 1));
         }
@@ -184,7 +143,7 @@ TEST(trajectories_share_the_parameters_and_have_their_own_starts)
             const perpi_trajectory* t = &c.run.e->data.trajectory[k];
             double one = 1.0 / 1e-4, a1 = 0.0, aa = 0.0, y1 = 0.0, ay = 0.0; /* prior of y0 - 3 */
             for (int i = 0; i < ROWS; ++i) {
-                const double a = -0.5 * t->time[i] * (t->time[i] + 1.0 / H);
+                const double a = -0.5 * t->time[i] * (t->time[i] + PARTICLE_STEP);
                 const double y = t->value[2 * i + 1] - 3.0;
                 one += 1.0 / 4e-4;
                 a1 += a / 4e-4;

@@ -3,36 +3,18 @@
 #include "perp/perp.h"
 #include "perp_test.h"
 #include "study/estimate_predict.h"
+#include "support/estimate_case.h"
 
 #include <stdio.h>
 #include <string.h>
 
 static perp_context* context;
 
-static void write_file(const char* path, const char* text)
-{
-    FILE* f = fopen(path, "w");
-    REQUIRE(f != NULL);
-    REQUIRE(fputs(text, f) >= 0);
-    REQUIRE(fclose(f) == 0);
-}
-
-/* The particle of [B09 7.6.1]: it falls, lands and slides. */
-static const char scene[] =
-    "{\"dimension\": 2, \"gravity\": [0, \"-g\"], \"step\": 0.05, \"duration\": 5,"
-    " \"parameters\": {\"mu\": 0.2, \"g\": 9.81},"
-    " \"bodies\": [{\"name\": \"floor\", \"type\": \"static\","
-    "   \"shapes\": [{\"type\": \"halfplane\", \"normal\": [0, 1]}]},"
-    "  {\"name\": \"p\", \"mass\": 1, \"position\": [0, 3], \"shapes\": [{\"type\": "
-    "\"particle\"}]}],"
-    " \"friction\": {\"default\": \"mu\"},"
-    " \"forces\": [{\"type\": \"wrench\", \"body\": \"p\", \"force\": [5, 0]}]}";
-
 static perp_study* make(const char* study, const char* data)
 {
     perp_study* s = NULL;
     CHECK(perp_context_create(NULL, &context) == PERP_OK);
-    write_file("estimate-scene.json", scene);
+    write_file("estimate-scene.json", PARTICLE_SCENE);
     if (data != NULL) {
         write_file("estimate-data.csv", data);
     }
@@ -199,22 +181,23 @@ static const char cube[] =
     "0.4],"
     "   \"shapes\": [{\"type\": \"box\", \"size\": [\"size\", \"size\", \"size\"]}]}]}";
 
-static const char cube_study[] =
-    "{\"scene\": \"estimate-scene.json\", \"data\": \"estimate-data.csv\", \"time\": \"t\","
-    " \"observe\": {\"p\": {\"position\": \"cube\", \"columns\": [\"x\", \"y\", \"z\"],"
-    "     \"sensor\": {\"at\": [\"ax\", 0, 0.01], \"offset\": [0, \"oy\", 0], \"scale\": \"k\"}},"
-    "   \"q\": {\"orientation\": \"cube\", \"columns\": [\"qw\", \"qx\", \"qy\", \"qz\"],"
-    "     \"sensor\": {\"rotation\": [0, 0, \"turn\"]}},"
-    "   \"v\": {\"velocity\": \"cube\", \"frame\": \"body\", \"columns\": [\"vx\", \"vy\", "
-    "\"vz\"]},"
-    "   \"w\": {\"angular_velocity\": \"cube\", \"frame\": \"body\","
-    "     \"columns\": [\"wx\", \"wy\", \"wz\"]},"
-    "   \"wz0\": {\"quantity\": \"cube.angular_velocity.z\", \"column\": \"w0\"}},"
-    " \"noise\": 0.01,"
-    " \"unknown\": {\"mu\": {}, \"bounce\": {}, \"size\": {}, \"ax\": {\"start\": 0.02}, \"oy\": "
-    "{\"start\": 0.01},"
-    "   \"k\": {\"start\": 1.01}, \"turn\": {\"start\": 0.1},"
-    "   \"I\": {\"inertia\": \"cube\", \"centre\": true}, \"initial\": [\"cube\"]}}";
+#define CUBE_STUDY(start)                                                                          \
+    "{\"scene\": \"estimate-scene.json\", \"data\": \"estimate-data.csv\", \"time\": \"t\","       \
+    " \"start\": \"" start                                                                         \
+    "\", \"observe\": {\"p\": {\"position\": \"cube\", \"columns\": [\"x\", \"y\", \"z\"],"        \
+    "     \"sensor\": {\"at\": [\"ax\", 0, 0.01], \"offset\": [0, \"oy\", 0], \"scale\": \"k\"}}," \
+    "   \"q\": {\"orientation\": \"cube\", \"columns\": [\"qw\", \"qx\", \"qy\", \"qz\"],"         \
+    "     \"sensor\": {\"rotation\": [0, 0, \"turn\"]}},"                                          \
+    "   \"v\": {\"velocity\": \"cube\", \"frame\": \"body\", \"columns\": [\"vx\", \"vy\", "       \
+    "\"vz\"]},"                                                                                    \
+    "   \"w\": {\"angular_velocity\": \"cube\", \"frame\": \"body\","                              \
+    "     \"columns\": [\"wx\", \"wy\", \"wz\"]},"                                                 \
+    "   \"wz0\": {\"quantity\": \"cube.angular_velocity.z\", \"column\": \"w0\"}},"                \
+    " \"noise\": 0.01,"                                                                            \
+    " \"unknown\": {\"mu\": {}, \"bounce\": {}, \"size\": {}, \"ax\": {\"start\": 0.02}, \"oy\": " \
+    "{\"start\": 0.01},"                                                                           \
+    "   \"k\": {\"start\": 1.01}, \"turn\": {\"start\": 0.1},"                                     \
+    "   \"I\": {\"inertia\": \"cube\", \"centre\": true}, \"initial\": [\"cube\"]}}"
 
 /* Rows of some numbers near a motion. */
 static void write_cube_data(double until)
@@ -290,17 +273,18 @@ static void compare_derivatives(perp_study* s, double tolerance)
 
 TEST(forward_derivatives_agree_with_differences_in_flight_and_through_a_bounce)
 {
-    static const double until[] = {0.1, 0.3};
-    for (int i = 0; i < 2; ++i) {
+    static const char* const study[] = {CUBE_STUDY("data"), CUBE_STUDY("scene")};
+    for (int i = 0; i < 4; ++i) {
         perp_study* s = NULL;
+        const char* text = study[i / 2];
         REQUIRE(perp_context_create(NULL, &context) == PERP_OK);
         write_file("estimate-scene.json", cube);
-        write_cube_data(until[i]);
-        CHECK_OK(perp_study_parse(context, cube_study, strlen(cube_study), "study.json", &s));
+        write_cube_data(i % 2 == 0 ? 0.1 : 0.3);
+        CHECK_OK(perp_study_parse(context, text, strlen(text), "study.json", &s));
         if (s == NULL) {
             printf("%s\n", perp_context_error(context));
         } else {
-            compare_derivatives(s, i == 0 ? 1e-6 : 1e-4);
+            compare_derivatives(s, i % 2 == 0 ? 1e-6 : 1e-4);
         }
         clean_up(s);
     }

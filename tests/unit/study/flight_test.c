@@ -4,6 +4,7 @@
 #include "perp/set.h"
 #include "perp_test.h"
 #include "study/estimate_predict.h"
+#include "support/estimate_case.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -33,14 +34,6 @@ static const perp_body_state truth = {.position = {0.1, -0.2, 0.35},
                                       .orientation = {0.5, 0.5, 0.5, 0.5},
                                       .velocity = {0.7, -0.4, 0.3},
                                       .angular_velocity = {3.0, -4.0, 2.0}};
-
-static void write_text(const char* path, const char* text)
-{
-    FILE* f = fopen(path, "w");
-    REQUIRE(f != NULL);
-    REQUIRE(fputs(text, f) >= 0);
-    REQUIRE(fclose(f) == 0);
-}
 
 /* Two trajectories of 60 rows by simulation; `noise` alternates in sign; rows from `spoilt` on are nonsense. */
 static void write_data(const char* scene_text, double unit, double noise, int spoilt)
@@ -82,7 +75,7 @@ static void write_data(const char* scene_text, double unit, double noise, int sp
 static perp_study* open_study(const char* scene, const char* study)
 {
     perp_study* s = NULL;
-    write_text("flight-scene.json", scene);
+    write_file("flight-scene.json", scene);
     CHECK(PERP_OK == perp_study_parse(context, study, strlen(study), "study.json", &s));
     return s;
 }
@@ -210,7 +203,7 @@ TEST(a_flight_without_rows_is_refused)
     static const char study[] = STUDY("{\"flight\": true}", "");
     perp_study* s = NULL;
     REQUIRE_OK(perp_context_create(NULL, &context));
-    write_text("flight-scene.json", SCENE("0.005", "1"));
+    write_file("flight-scene.json", SCENE("0.005", "1"));
     CHECK(perp_study_parse(context, study, strlen(study), "study.json", &s) == PERP_ERROR_INPUT);
     CHECK_CONTAINS(perp_context_error(context), "/start/flight");
     perp_context_destroy(context);

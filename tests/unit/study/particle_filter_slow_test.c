@@ -2,19 +2,12 @@
 #include "perp/perp.h"
 #include "perp_test.h"
 #include "study/estimate.h"
+#include "support/estimate_case.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum { REFERENCE = 1000000, SEEDS = 20, SIZES = 4, FIRST_SIZE = 100 };
-
-static void write_file(const char* path, const char* text)
-{
-    FILE* f = fopen(path, "w");
-    REQUIRE(f != NULL);
-    REQUIRE(fputs(text, f) >= 0);
-    REQUIRE(fclose(f) == 0);
-}
 
 /* A particle that a force of 5 N drags over a floor; friction 0.45 of at most 0.5, so that the bound cuts the posterior off. */
 static const char scene[] =
