@@ -169,6 +169,15 @@ static bool has_plain_joints(const perp_model* model)
     return plain;
 }
 
+static bool has_moving_bodies(const perp_model* model)
+{
+    bool moving = false;
+    for (size_t i = 0; i < model->body_count; ++i) {
+        moving = moving || model->body[i].type == PERP_BODY_KINEMATIC;
+    }
+    return moving;
+}
+
 perp_joint_choice perp_joint_choose(const perp_model* model, const perp_sim_def* def)
 {
     const perpi_stepper_ops* stepper = perpi_stepper_named(def->stepper);
@@ -180,6 +189,8 @@ perp_joint_choice perp_joint_choose(const perp_model* model, const perp_sim_def*
         : def->joint_correction             ? "joint_correction projects velocities onto the joints"
         : model->spring_count > 0 || model->controller_count > 0 || model->support_points > 0
             ? "springs, controllers and supports"
+        : model->massless_count > 0 ? "bodies without mass"
+        : has_moving_bodies(model)  ? "bodies with a prescribed motion"
         : !has_plain_joints(model) ? "joints with limits, motors, friction or damping, ropes, gears"
         : model->joint_count > MOST_JOINTS ? "many joints"
         : is_closed(model)                 ? "joints close a loop"
