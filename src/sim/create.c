@@ -152,7 +152,7 @@ static bool carries_momentum(const perp_sim* sim)
 }
 
 /* Heaps: see perpi_contact_rules. In scenes of fewer bodies the solvers meet few such pairs at once. */
-static const double ALIGNED = 1e-5; /* radians */
+static const double ALIGNED = 1e-4; /* radians */
 
 static double choose_alignment(const perp_model* model)
 {
