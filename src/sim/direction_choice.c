@@ -1,4 +1,4 @@
-/* src/sim/direction_choice.c - where in the step joints have the directions of their forces, if the scene does not say.
+/* src/sim/direction_choice.c - where in the step joints have the directions of their forces, if perp may choose.
  *
  * At the middle in open mechanisms whose bodies meet nothing and whose joints are equalities only: pendulums, chains,
  * arms without motors. There every step is a middle step, of second order, and the energy of the state keeps its

@@ -441,7 +441,7 @@ TEST(what_middle_steps_do_not_take_is_refused_with_the_reason)
     }
 }
 
-/* ---- where the scene does not say ------------------------------------------------------------------*/
+/* ---- where perp chooses ---------------------------------------------------------------------------*/
 
 #define ROD(name, x, z)                                                                            \
     "{'name':'" name "','mass':1,'position':[" x ",0," z                                           \
@@ -508,8 +508,9 @@ TEST(open_mechanisms_that_meet_nothing_have_middle_steps)
     };
     for (size_t i = 0; i < sizeof scene / sizeof scene[0]; ++i) {
         scene_sim s = scene_sim_open(
-            "{'gravity':[0,0,-9.81],'step':0.01,'duration':0.1,'bodies':[%s],'joints':[%s]%s}",
-            scene[i].bodies, scene[i].joints, scene[i].more);
+            "{'gravity':[0,0,-9.81],'step':0.01,'duration':0.1,'bodies':[%s],'joints':[%s]%s%s}",
+            scene[i].bodies, scene[i].joints, scene[i].more,
+            strstr(scene[i].more, "joint_direction") == NULL ? ",'joint_direction':'auto'" : "");
         if (s.sim == NULL) {
             TEST_PRINT("%d: %s", (int)i, s.error);
         }
@@ -540,8 +541,8 @@ static double speed_at_hinge(const scene_sim* s)
 TEST(velocities_that_contradict_a_joint_are_not_carried_on)
 {
     scene_sim s = scene_sim_open(
-        "{'gravity':[0,0,-9.81],'step':0.01,'duration':1,'bodies':[{'name':'a','mass':1,"
-        "'position':[0.25,0,0],'velocity':[1,0,3],'shapes':[{'type':'box','size':[0.5,0.1,0.1]}]}],"
+        "{'gravity':[0,0,-9.81],'step':0.01,'duration':1,'joint_direction':'auto',"
+        "'bodies':[{'name':'a','mass':1,'position':[0.25,0,0],'velocity':[1,0,3],'shapes':[{'type':'box','size':[0.5,0.1,0.1]}]}],"
         "'joints':[" HINGE("i", "world", "a", "0") "]}");
     REQUIRE(s.sim != NULL);
     double worst = 0.0, least = INFINITY, most = 0.0;
