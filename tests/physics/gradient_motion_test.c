@@ -11,6 +11,7 @@ typedef struct motion_case {
     const char* planar; /* settings beside the usual ones; NULL: spatial without any */
     const char* body;   /* of the kinematic body, its motion and shapes */
     const char* by[MOST];
+    bool flagged; /* the scene may count as not smooth in a parameter */
 } motion_case;
 
 #define PLATE "'shapes': [{'type': 'plane', 'normal': [0, 0, 1]}]"
@@ -55,7 +56,8 @@ static const motion_case CASES[] = {
     {"an amplitude of 0",
      NULL,
      WAVES(ROLL, "{'amplitude': 'zero', 'frequency': 5}", "0", "") PLATE,
-     {"zero", "p"}},
+     {"zero", "p"},
+     .flagged = true},
     {"a planar plate",
      "'dimension': 2, 'gravity': [0, -9.8],",
      "'motion': {'acceleration': {'linear': [{'amplitude': 'A', 'frequency': 'f'}, 0], 'angular': "
@@ -115,7 +117,7 @@ static void check_way(perp_context* context, perp_scene* scene, const motion_cas
         off = fmax(off, fabs(perp_gradient_of(g, i) - difference[i]));
         CHECK(perp_gradient_of(g, i) == perp_gradient_of(again, i));
     }
-    CHECK_EQ_INT(g != NULL ? perp_gradient_flags_of(g).flagged : 0, 0);
+    CHECK(g != NULL && (c->flagged || perp_gradient_flags_of(g).flagged == 0));
     if (!(off <= most * size)) {
         fprintf(stderr, "%s: off by %.2e\n", c->name, off / size);
     }
