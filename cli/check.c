@@ -315,7 +315,12 @@ static void print_json(const perp_scene* scene, const perp_sim* sim, double pene
     json_object_set_new(o, "forces", forces_json(model));
     json_object_set_new(o, "controllers", controllers_json(model));
     json_object_set_new(o, "joint_correction", json_boolean(run.joint_correction));
-    json_object_set_new(o, "joint_direction", json_string(run.joint_middle ? "middle" : "start"));
+    const perp_joint_choice direction = perp_joint_choose(model, &run);
+    json_object_set_new(o, "joint_direction", json_string(direction.middle ? "middle" : "start"));
+    if (run.joint_choice) {
+        json_object_set_new(o, "joint_direction_choice",
+                            json_pack("{s:s, s:s}", "asked", "auto", "reason", direction.reason));
+    }
     json_object_set_new(o, "pairs", pairs_json(model));
     json_object_set_new(o, "pairs_out_of_reach", json_integer(perp_sim_pairs_out_of_reach(sim)));
     json_object_set_new(o, "robot", robot_json(sim, model, context));

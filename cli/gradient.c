@@ -101,11 +101,11 @@ static void print_json(const perp_scene* scene, const perp_gradient_def* def,
     cli_print_json(o);
 }
 
-static void print_flags(const perp_gradient_flags* f)
+static void print_flags(const perp_gradient_flags* f, bool smoothed)
 {
     if (f->flagged == 0) {
-        printf("%sno step of %lld is flagged%s: the derivative is that of the run", cli_green(),
-               (long long)f->steps, cli_plain());
+        printf("%sno step of %lld is flagged%s: the derivative is that of the %srun", cli_green(),
+               (long long)f->steps, cli_plain(), smoothed ? "smoothed " : "");
     } else {
         printf("%s%lld of %lld steps are flagged%s, the first at t = %.6g: the derivative may be "
                "one-sided\nor that of other impulses (at the border of a state %lld, not unique "
@@ -169,7 +169,7 @@ static void print_text(const perp_gradient_def* def, const perp_gradient* g,
     if (def->smooth > 0.0) {
         print_bias(def, g);
     }
-    print_flags(&flags);
+    print_flags(&flags, def->smooth > 0.0);
 }
 
 static int show_gradient(const cli_args* args, const char* path, perp_context* context,
@@ -268,7 +268,7 @@ static int show_direction(const cli_args* args, const char* path, perp_context* 
     cli_put_name(def->measure, 0);
     printf("%s = %.15g\none-sided derivative along the direction %.15g\n", cli_plain(), value,
            derivative);
-    print_flags(&flags);
+    print_flags(&flags, false);
     return CLI_DONE;
 }
 

@@ -47,6 +47,7 @@ typedef struct perp_sim_def {
     bool allow_overlap;    /* accept bodies that overlap at the start and move them apart */
     bool joint_correction; /* close the joints at the end of each step [W14 algorithm 1] */
     bool joint_middle;     /* directions of joints at the middle of the step, not at its start */
+    bool joint_choice;     /* unless joint_middle: at the middle where perp_joint_choose says so */
     bool linear_rotation; /* q + h G nu, normalised, as in the papers, instead of the exponential */
     bool keep_going;      /* take the best iterate when a solve fails, and count it */
     const perp_parameter*
@@ -68,6 +69,14 @@ typedef struct perp_contact_choice {
     const char* reason;
 } perp_contact_choice;
 PERP_API perp_contact_choice perp_contact_choose(const perp_model* model, const perp_sim_def* def);
+
+/* Where in the step a simulation takes the directions of joints: what the 'auto' of a scene (joint_choice) stands for with
+ * this model, stepper and step, or what def says. The reason is a phrase for messages, a constant. */
+typedef struct perp_joint_choice {
+    bool middle;
+    const char* reason;
+} perp_joint_choice;
+PERP_API perp_joint_choice perp_joint_choose(const perp_model* model, const perp_sim_def* def);
 
 /* model must outlive the simulation and not change. */
 PERP_API PERP_NODISCARD perp_status perp_sim_create(perp_context* context, const perp_model* model,

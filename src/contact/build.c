@@ -138,8 +138,9 @@ perp_status perpi_contact_build(const perp_model* model, const perpi_contact_rul
             first = c;
             first_item = list->count;
         }
-        const vec3 normal =
-            rules->align > 0.0 ? align_normal(list, first_item, c->normal, rules->align) : c->normal;
+        const vec3 normal = rules->align > 0.0
+                                ? align_normal(list, first_item, c->normal, rules->align)
+                                : c->normal;
         const vec3 tangent =
             model->dimension == 2 ? v3(normal.y, -normal.x, 0) : v3_tangent(normal);
         perp_contact* contact = &list->item[list->count];

@@ -17,7 +17,7 @@ typedef struct perpi_contact_rules {
     int32_t directions;  /* of a polygon cone, spatial */
     double e[3];         /* of an ellipsoid */
     bool single_primary; /* only the most open member of a group has an impulse [W14 (4.14)] */
-    double align;        /* radians: normals of one pair that differ by less are made equal; 0: none */
+    double align; /* radians: normals of one pair that differ by less are made equal; 0: none */
 } perpi_contact_rules;
 
 typedef struct perpi_contact_list {

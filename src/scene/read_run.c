@@ -170,14 +170,15 @@ static perp_status read_rotation_rule(perpi_reader* r, const json_t* root, bool*
     return PERP_OK;
 }
 
-static perp_status read_joint_direction(perpi_reader* r, const json_t* root, bool* middle)
+static perp_status read_joint_direction(perpi_reader* r, const json_t* root, perp_sim_def* def)
 {
-    const char* name = "start";
+    const char* name = "auto";
     PERPI_TRY(perpi_read_string(r, root, "joint_direction", &name));
-    *middle = strcmp(name, "middle") == 0;
-    if (!*middle && strcmp(name, "start") != 0) {
+    def->joint_middle = strcmp(name, "middle") == 0;
+    def->joint_choice = strcmp(name, "auto") == 0;
+    if (!def->joint_middle && !def->joint_choice && strcmp(name, "start") != 0) {
         return perpi_reader_fail_key(r, "joint_direction", PERP_ERROR_INPUT,
-                                     "must be start or middle, got '%.80s'", name);
+                                     "must be auto, start or middle, got '%.80s'", name);
     }
     return PERP_OK;
 }
@@ -211,7 +212,7 @@ perp_status perpi_read_run(perpi_reader* r, const json_t* root, perp_sim_def* ru
     }
     PERPI_TRY(perpi_read_bool(r, root, "allow_overlap", &def.allow_overlap));
     PERPI_TRY(perpi_read_bool(r, root, "joint_correction", &def.joint_correction));
-    PERPI_TRY(read_joint_direction(r, root, &def.joint_middle));
+    PERPI_TRY(read_joint_direction(r, root, &def));
     PERPI_TRY(read_rotation_rule(r, root, &def.linear_rotation));
     def.solver_option = *options;
     def.stepper_option = *stepper_options;

@@ -66,10 +66,10 @@ perp_status perpi_sim_check_equations(const perp_sim* sim, const char* what)
         why = "adaptive steps";
     } else if (model->bounces) {
         why = "restitution";
+    } else if (sim->work.settings.joint_middle) {
+        why = "joint_direction 'middle' (give \"joint_direction\": \"start\")";
     } else if (sim->correction.project != NULL) {
         why = "joint_correction (set it to false)";
-    } else if (sim->work.settings.joint_middle) {
-        why = "joint_directions 'middle' (use 'start')";
     } else if (sim->user.on_step != NULL || sim->user.callback_count > 0) {
         why = "user code";
     } else if (model->massless_count > 0) {

@@ -152,7 +152,7 @@ static bool carries_momentum(const perp_sim* sim)
 }
 
 /* Heaps: see perpi_contact_rules. In scenes of fewer bodies the solvers meet few such pairs at once. */
-static const double ALIGNED = 1e-5; /* radians */
+static const double ALIGNED = 1e-4; /* radians */
 
 static double choose_alignment(const perp_model* model)
 {
@@ -402,6 +402,7 @@ static perp_status prepare_system(perp_sim* sim, const perp_sim_def* def)
     const bool chosen = strcmp(def->solver, "auto") == 0;
     perpi_step* work = &sim->work;
     work->settings.joint_middle = def->joint_middle && sim->model->joint_count > 0;
+    work->settings.joint_chosen = work->settings.joint_middle && !sim->asked.joint_middle;
     work->direct = corrects && chosen && !loops;
     if (!work->direct && !work->settings.joint_middle) {
         return PERP_OK;
@@ -470,6 +471,7 @@ static perp_status create_parts(perp_sim* sim, const perp_sim_def* asked)
     const perp_sim_def* def = &completed;
     sim->contact_chosen = strcmp(asked->contact, "auto") == 0;
     completed.contact = perp_contact_choose(sim->model, asked).name;
+    completed.joint_middle = perp_joint_choose(sim->model, asked).middle;
     perp_status status = complete_adaptive(context, &completed);
     sim->adaptive = completed.error > 0.0;
     if (status == PERP_OK) {
@@ -484,8 +486,10 @@ static perp_status create_parts(perp_sim* sim, const perp_sim_def* asked)
     if (status == PERP_OK) {
         status = prepare_step(sim, def);
     }
-    const bool corrects = def->joint_correction && sim->model->joint_count > 0;
     const bool middle = def->joint_middle && sim->model->joint_count > 0;
+    /* the other steps of a run for which middle steps were chosen leave no errors to these */
+    const bool corrects =
+        (def->joint_correction && sim->model->joint_count > 0) || (middle && !asked->joint_middle);
     const bool solved_differ = status == PERP_OK && (corrects || middle || carries_momentum(sim));
     if (solved_differ) {
         status = perpi_alloc(context, (size_t)sim->work.v_size, sizeof(double), &sim->v_solved);

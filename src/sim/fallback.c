@@ -8,7 +8,10 @@
 
 #include "sim/internal.h"
 
-enum { MANY_FALLBACKS = 4 /* fallbacks of single pairs in a step */ };
+enum {
+    MANY_FALLBACKS = 4,  /* fallbacks of single pairs in a step */
+    MANY_CONTACTS = 200, /* in a step: a solve takes long */
+};
 
 perp_status perpi_make_exception(perpi_step* step, uint64_t key, const perpi_candidate_rule* rule)
 {
@@ -57,6 +60,16 @@ static int32_t find_failing_pair(const perpi_step* step)
         }
     }
     return found;
+}
+
+/* Whether a large problem does not converge at a contact in no group: the groups of one pair are then not the cause, and
+ * without them the same solve would be repeated, pair by pair. */
+static bool fails_without_groups(const perpi_step* step)
+{
+    const int32_t worst = step->residual.worst_constraint;
+    const perpi_contact_list* list = &step->to->contacts;
+    return list->count >= MANY_CONTACTS && worst >= 0 && (size_t)worst < list->count &&
+           list->item[worst].group == 0;
 }
 
 /* With geometry at the end of the step, features can alternate from iteration to iteration, and
@@ -175,7 +188,7 @@ perp_status perpi_fall_back(perpi_step* step, bool* again)
     if (step->formulation->problem.group_count > 0 ||
         (step->stepper->evaluation == PERPI_EVALUATE_GEOMETRY && step->contact_model->groups)) {
         /* one pair at a time would need as many solves as there are pairs; then all at once */
-        const bool many = step->attempts.fallbacks >= MANY_FALLBACKS;
+        const bool many = step->attempts.fallbacks >= MANY_FALLBACKS || fails_without_groups(step);
         const perp_status status =
             many ? fall_back_to_plain(step, again) : fall_back_pair(step, again);
         if (status != PERP_OK) {

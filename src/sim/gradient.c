@@ -45,6 +45,10 @@ perp_status perpi_gradient_check_sim(perp_sim* sim)
     if (model->impact_law == PERP_IMPACT_POISSON && model->bounces) {
         return refuse(sim, "Poisson's law of impact has no derivative; use Newton's");
     }
+    if (sim->work.settings.joint_middle) {
+        return refuse(
+            sim, "joint_direction 'middle' has no derivative; give \"joint_direction\": \"start\"");
+    }
     for (size_t i = 0; sim->correction.project != NULL && i < model->joint_count; ++i) {
         if (model->joint[i].type == PERP_JOINT_GEAR && !perpi_gear_soft(&model->joint[i])) {
             return perpi_fail(sim->context, PERP_ERROR_UNSUPPORTED,
@@ -52,9 +56,6 @@ perp_status perpi_gradient_check_sim(perp_sim* sim)
                               "joint_correction; set it to false",
                               model->joint[i].name);
         }
-    }
-    if (sim->work.settings.joint_middle) {
-        return refuse(sim, "joint_directions 'middle' has no derivative; use 'start'");
     }
     if (sim->user.on_step != NULL || sim->user.callback_count > 0) {
         return refuse(sim, "steps that user code takes part in have no derivative");

@@ -579,12 +579,13 @@ static double free_speed(const perpi_formulation* f, const perpi_step_input* in,
     return v3_dot(v3_from(c->normal), u);
 }
 
-/* Whether the contact acts in the step, as far as the bodies' own motion tells. A body next to another one is free. */
+/* Whether the contact acts in the step, as far as the bodies' own motion tells. A body next to another one is free. Of a
+ * group the nearest member need not act. */
 static bool is_closing(const perpi_formulation* f, const perpi_step_input* in,
                        const perp_contact* c)
 {
     const double rate = free_speed(f, in, c, c->body_b) - free_speed(f, in, c, c->body_a);
-    return c->gap + in->h * rate < 0.0;
+    return c->group == 0 && c->gap + in->h * rate < 0.0;
 }
 
 /* How the nearest contact of each body holds its spin. */

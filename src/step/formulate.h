@@ -269,6 +269,7 @@ typedef struct perpi_step_settings {
     bool midpoint;        /* compliant: forces of the layers at the middle of the step */
     bool midway;          /* spin and rolling as at the middle of the step: perpi_spin_part */
     bool joint_middle;    /* directions of joints at the middle of the step: middle.c */
+    bool joint_chosen;    /* because that was chosen, not asked for */
     double smooth;        /* barrier parameter of smoothed laws (smooth_step.h); 0: none */
     double smooth_time;   /* likewise: the duration of the run */
     bool no_gap;          /* rows of contacts read u_n >= 0, not psi/h + u_n >= 0 */

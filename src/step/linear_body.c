@@ -102,7 +102,7 @@ static void differentiate_spin(const perpi_linear_step* l, const perpi_body* bod
     b->spin_turn = m3_madd(ZERO, -1.0, m3_cross(spin));
     b->spin_turn = m3_madd(b->spin_turn, 1.0, m3_mm(rate, m3_cross(w)));
     b->spin_turn = m3_madd(b->spin_turn, 1.0, m3_mm(back, m3_cross(v3_scale(in->h, torque))));
-    if (f->midway && body->joints == 0 && f->hold[b->body] == PERPI_HOLD_DAMPED && part < 1.0) {
+    if (f->midway && body->joints == 0 && part > 0.5 && part < 1.0) {
         /* part = 1/2 + (h |w|)^2 */
         const vec3 dpart = v3_scale(2.0 * in->h * in->h, w);
         const vec3 dW = m3_mul(m3_general_inverse(D), v3_scale(-in->h, v3_cross(W, turned)));

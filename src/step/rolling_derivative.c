@@ -69,7 +69,7 @@ static spin spin_before(const perpi_rolling_input* in, int32_t index)
     s.by_rate = add_scaled(s.by_rate, h, by_w);
     s.by_turn = add_scaled((mat3){{{0}}}, h, m3_mm(by_w, cross_matrix(w)));
     s.by_turn = add_scaled(s.by_turn, -h, cross_matrix(turn));
-    if (body->joints == 0 && hold == PERPI_HOLD_DAMPED && part < 1.0) { /* part = 1/2 + (h |w|)^2 */
+    if (body->joints == 0 && part > 0.5 && part < 1.0) { /* part = 1/2 + (h |w|)^2 */
         const vec3 dpart = v3_scale(2.0 * in->h * in->h, w);
         for (int i = 0; i < 3; ++i) {
             for (int j = 0; j < 3; ++j) {

@@ -55,6 +55,36 @@ static perp_status solve_start(perpi_step* step)
     return status;
 }
 
+/* Whether velocities contradict the joints: a middle step, in which the joints hold on average, would only reverse what is
+ * wrong in them. A corrected step with the directions of the start removes it. Velocities of a scene may be wrong by
+ * rounding; those of a middle step are by the square of the turn, and only a program can make them worse. */
+static bool contradicts_joints(const perpi_step* step)
+{
+    const double largest = step->from->tick == 0 ? 1e-3 : 0.25; /* of what enters a row */
+    const perpi_formulation* f = step->formulation;
+    bool contradicts = false;
+    for (int32_t k = 0; k < f->joint_count; ++k) {
+        const perp_constraint* c = &f->constraint[f->contact_count + k];
+        const double* J = f->J + c->jac;
+        double off[6] = {0}, size = 0.0;
+        for (int32_t side = 0; f->place[k].slot == 0 && side < 2; ++side) {
+            const int32_t block = c->block[side];
+            const int32_t n = block >= 0 ? f->dof[block + 1] - f->dof[block] : 0;
+            for (int32_t r = 0; r < c->rows; ++r, J += n) {
+                for (int32_t j = 0; j < n; ++j) {
+                    const double u = J[j] * step->v_problem[f->dof[block] + j];
+                    off[r] += u;
+                    size += fabs(u);
+                }
+            }
+        }
+        for (int32_t r = 0; f->place[k].slot == 0 && r < c->rows; ++r) {
+            contradicts = contradicts || fabs(off[r] + f->b[c->row + r]) > largest * size;
+        }
+    }
+    return contradicts;
+}
+
 /* A middle step, from the impulses of the last step. Where contacts, limits or bounds could act, or that
  * does not converge, a start step comes first: it shows whether they act, and gives a first guess.
  * *done: as of perpi_solve_middle; *solved: the start step stands. */
@@ -62,13 +92,15 @@ static perp_status solve_joints_at_middle(perpi_step* step, bool* done, bool* so
 {
     const perpi_step_input in = perpi_step_inputs(step);
     perp_status status = perpi_step_formulate(step, &in, step->from->v);
-    if (status == PERP_OK && !has_inequalities(step->formulation)) {
+    const bool middle =
+        status == PERP_OK && !(step->settings.joint_chosen && contradicts_joints(step));
+    if (middle && !has_inequalities(step->formulation)) {
         status = perpi_solve_middle(step, false, done);
     }
     if (status == PERP_OK && !*done) {
         status = solve_start(step);
         *solved = true;
-        if (status == PERP_OK && step->report.outcome == PERP_OUTCOME_SOLVED) {
+        if (middle && status == PERP_OK && step->report.outcome == PERP_OUTCOME_SOLVED) {
             status = perpi_solve_middle(step, true, done);
             *solved = !step->formulation->middle;
         }

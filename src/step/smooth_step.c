@@ -169,28 +169,30 @@ static perpi_smooth_products products_of(const perpi_smooth_solver* s)
 
 /* From A du + B dq = -F to the law A' du + B' dp = c of p = fade q, dp = fade dq + slope q (du_n + off). Rows are divided by
  * their largest entry, so that rigid ones are known as such: scale. */
-static void make_law(const perp_contact_problem* P, int32_t i, const double* w,
-                     const perpi_smooth_form* form, const double* q, const double fade[2],
-                     double off, perpi_law* law, double* scale, double* c)
+static void make_law(const perpi_smooth_point* at, const double* w, const perpi_smooth_form* form,
+                     const double fade[2], double off, perpi_law* law, double* scale, double* c)
 {
-    const perp_constraint* x = &P->constraint[i];
+    const perp_contact_problem* P = at->problem;
+    const perp_constraint* x = &P->constraint[at->constraint];
     const int32_t n = x->rows;
+    const double* q = at->q;
     const bool contact = x->kind == PERP_CONSTRAINT_CONTACT;
-    *law = (perpi_law){.closing = i, .rows = n, .margin = INFINITY, .smooth = true, .acts = true};
+    *law = (perpi_law){
+        .closing = at->constraint, .rows = n, .margin = INFINITY, .smooth = true, .acts = true};
     for (int32_t r = 0; r < n; ++r) {
         double along = 0.0, largest[2] = {0.0, 0.0};
         for (int32_t k = 0; k < n; ++k) {
             along += form->B[r * n + k] * q[k];
         }
         for (int32_t k = 0; k < n; ++k) {
-            const int32_t at = r * n + k;
+            const int32_t entry = r * n + k;
             const double soft = !contact && k == r && P->compliance != NULL
-                                    ? form->A[at] * P->compliance[x->row + r]
+                                    ? form->A[entry] * P->compliance[x->row + r]
                                     : 0.0;
-            law->A[at] = fade[0] * form->A[at] - (contact && k == 0 ? fade[1] * along : 0.0);
-            law->B[at] = form->B[at] + soft;
-            largest[0] = perpi_larger(largest[0], w[r] * fabs(law->A[at]));
-            largest[1] = perpi_larger(largest[1], fabs(law->B[at]));
+            law->A[entry] = fade[0] * form->A[entry] - (contact && k == 0 ? fade[1] * along : 0.0);
+            law->B[entry] = form->B[entry] + soft;
+            largest[0] = perpi_larger(largest[0], w[r] * fabs(law->A[entry]));
+            largest[1] = perpi_larger(largest[1], fabs(law->B[entry]));
         }
         scale[r] = largest[0] > largest[1] ? w[r] / largest[0] : 1.0 / largest[1];
         c[r] = scale[r] * (-fade[0] * form->F[r] + fade[1] * along * off);
@@ -219,7 +221,7 @@ static perp_status find_step(perpi_smooth_solver* s, double t, double reach, boo
             fade[0] = perpi_smooth_fade(at.dual[0], reach, &fade[1]);
             off = at.u[0] - at.dual[0];
         }
-        make_law(P, i, l->w + x->row, &form, at.q, fade, off, &l->law[i], scale, s->c + x->row);
+        make_law(&at, l->w + x->row, &form, fade, off, &l->law[i], scale, s->c + x->row);
         *solved = perpi_law_invert(&in, i, &l->law[i]);
     }
     if (!*solved) {
@@ -536,7 +538,7 @@ perp_status perpi_smooth_laws_choose(perpi_linear_step* l)
             laws->dual[0] = at->y;
         }
         perpi_smooth_linearise(&point, &at->form);
-        make_law(P, i, l->w + x->row, &at->form, at->q, at->fade, 0.0, &l->law[i], scale, c);
+        make_law(&point, l->w + x->row, &at->form, at->fade, 0.0, &l->law[i], scale, c);
         if (!perpi_law_invert(&input, i, &l->law[i])) {
             l->report.flags |= PERPI_LINEAR_SINGULAR;
         }

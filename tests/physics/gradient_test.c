@@ -263,7 +263,8 @@ TEST(every_type_of_joint_agrees_with_differences)
         (void)snprintf(
             text, sizeof text,
             "{'dimension': 3, 'gravity': [0, 0, -10], 'step': 0.01, 'duration': 0.3,"
-            " 'tolerance': 1e-12, 'parameters': {'m': 1.5, 'l': 1, 'w': 1, 'd': 0.2}, 'bodies': ["
+            " 'joint_direction': 'start', 'tolerance': 1e-12,"
+            " 'parameters': {'m': 1.5, 'l': 1, 'w': 1, 'd': 0.2}, 'bodies': ["
             "{'name': 'b', 'mass': 'm', 'shapes': [{'type': 'box', 'size': ['l', 0.4, 0.2]}],"
             " 'position': [0.5, 0, 0], 'angular_velocity': ['w', 2, 0.5]}, {'name': 'c', 'mass': 1,"
             " 'shapes': [{'type': 'box', 'size': [1, 0.3, 0.1]}], 'position': [1.6, 0.1, 0],"

@@ -425,7 +425,7 @@ TEST(what_middle_steps_do_not_take_is_refused_with_the_reason)
     static const struct {
         const char *settings, *reason;
     } refused[] = {
-        {"'joint_direction':'end'", "joint_direction: must be start or middle"},
+        {"'joint_direction':'end'", "joint_direction: must be auto, start or middle"},
         {"'joint_direction':'middle','stepper':'implicit'", "goes with the stepper"},
         {"'joint_direction':'middle','step':{'error':1e-6}", "adaptive"},
         {"'joint_direction':'middle','forces':[{'type':'spring','a':'world','b':'b',"
@@ -439,6 +439,124 @@ TEST(what_middle_steps_do_not_take_is_refused_with_the_reason)
         TEST_PRINT("%s", s.error);
         scene_sim_close(&s);
     }
+}
+
+/* ---- where the scene does not say ------------------------------------------------------------------*/
+
+#define ROD(name, x, z)                                                                            \
+    "{'name':'" name "','mass':1,'position':[" x ",0," z                                           \
+    "],'shapes':[{'type':'box','size':[0.5,0.1,0.1]}]}"
+#define HINGE(name, a, b, x)                                                                       \
+    "{'name':'" name "','type':'revolute','a':'" a "','b':'" b "','at':[" x ",0,0],'axis':[0,1,0]" \
+    "}"
+#define PLANE(z)                                                                                   \
+    "{'name':'floor','type':'static','shapes':[{'type':'plane','normal':[0,0,1],'offset':" z "}]}"
+#define BLOCK(x)                                                                                   \
+    "{'name':'block','type':'static','position':[" x                                               \
+    ",0,0],'shapes':[{'type':'box','size':[0.2,0.2,0.2]}]}"
+
+TEST(open_mechanisms_that_meet_nothing_have_middle_steps)
+{
+    static const struct {
+        const char *bodies, *joints, *more;
+        bool middle;
+    } scene[] = {
+        {ROD("a", "0.25", "0"), HINGE("i", "world", "a", "0"), "", true},
+        {ROD("a", "0.25", "0"), HINGE("i", "world", "a", "0"), ",'joint_direction':'start'", false},
+        {ROD("a", "0.25", "0"), HINGE("i", "world", "a", "0"), ",'joint_correction':true", false},
+        {ROD("a", "0.25", "0"), HINGE("i", "world", "a", "0"), ",'rotation':'linear'", false},
+        {ROD("a", "0.25", "0"), HINGE("i", "world", "a", "0"), ",'stepper':'anitescu-potra'",
+         false},
+        {ROD("a", "0.25", "0"), HINGE("i", "world", "a", "0"),
+         ",'forces':[{'type':'spring','a':'world','b':'a','stiffness':1}]", false},
+        {ROD("a", "0.25", "0"),
+         "{'name':'i','type':'revolute','a':'world','b':'a','at':[0,0,0],'axis':[0,1,0],"
+         "'limits':[-1,1]}",
+         "", false},
+        {ROD("a", "0.25", "0"),
+         "{'name':'i','type':'revolute','a':'world','b':'a','at':[0,0,0],'axis':[0,1,0],"
+         "'damping':1}",
+         "", false},
+        {ROD("a", "0.25", "0"), HINGE("i", "world", "a", "0") "," HINGE("j", "world", "a", "0.5"),
+         "", false},
+        /* an open pair and a closed loop, with as many joints as bodies */
+        {ROD("a", "0.25", "0") "," ROD("b", "0.75", "0") "," ROD("c", "9", "0") "," ROD("d", "9.5",
+                                                                                        "0"),
+         HINGE("i", "a", "b", "0.5") "," HINGE("j", "world", "c", "8.75") "," HINGE(
+             "k", "c", "d", "9.25") "," HINGE("l", "d", "world", "9.75"),
+         ",'contact':'standard'", false},
+        /* a floor and a block within reach, and out of it: the rods reach to 1.05 m and 9.05 m */
+        {ROD("a", "0.25", "0") "," PLANE("-0.5"), HINGE("i", "world", "a", "0"), "", false},
+        {ROD("a", "0.25", "0") "," PLANE("-0.6"), HINGE("i", "world", "a", "0"), "", true},
+        {ROD("a", "0.25", "0") "," ROD("b", "0.75", "0") "," PLANE("-0.9"),
+         HINGE("i", "world", "a", "0") "," HINGE("j", "a", "b", "0.5"), "", false},
+        {ROD("a", "0.25", "0") "," ROD("b", "0.75", "0") "," PLANE("-1.1"),
+         HINGE("i", "world", "a", "0") "," HINGE("j", "b", "a", "0.5"), "", true},
+        {ROD("a", "0.25", "0") "," BLOCK("-0.6"), HINGE("i", "world", "a", "0"), "", false},
+        {ROD("a", "0.25", "0") "," BLOCK("-0.8"), HINGE("i", "world", "a", "0"), "", true},
+        {ROD("a", "0.25", "0") "," BLOCK("0"), HINGE("i", "block", "a", "0"), "", true},
+        /* two pendulums, and one that nothing holds */
+        {ROD("a", "0.25", "0") "," ROD("b", "1.0", "0"),
+         HINGE("i", "world", "a", "0") "," HINGE("j", "world", "b", "0.75"), "", false},
+        {ROD("a", "0.25", "0") "," ROD("b", "1.75", "0"),
+         HINGE("i", "world", "a", "0") "," HINGE("j", "world", "b", "1.5"), "", true},
+        {ROD("a", "0.25", "0") "," ROD("b", "0.75", "0") "," PLANE("-9"),
+         HINGE("i", "a", "b", "0.5"), "", false},
+        {ROD("a", "0.25", "0") "," PLANE("-9"),
+         "{'name':'i','type':'prismatic','a':'world','b':'a','at':[0,0,0],'axis':[0,0,1]}", "",
+         false},
+    };
+    for (size_t i = 0; i < sizeof scene / sizeof scene[0]; ++i) {
+        scene_sim s = scene_sim_open(
+            "{'gravity':[0,0,-9.81],'step':0.01,'duration':0.1,'bodies':[%s],'joints':[%s]%s}",
+            scene[i].bodies, scene[i].joints, scene[i].more);
+        if (s.sim == NULL) {
+            TEST_PRINT("%d: %s", (int)i, s.error);
+        }
+        REQUIRE(s.sim != NULL);
+        REQUIRE_OK(perp_sim_step(s.sim));
+        const bool middle = perp_sim_step_info(s.sim).corrections == -2;
+        if (middle != scene[i].middle) {
+            TEST_PRINT("scene %d", (int)i);
+        }
+        CHECK(middle == scene[i].middle);
+        scene_sim_close(&s);
+    }
+}
+
+/* The velocity of a point of the rod's axis at the hinge. */
+static double speed_at_hinge(const scene_sim* s)
+{
+    const perp_body_state b = scene_sim_body(s, "a");
+    const double* x = b.position;
+    const double* w = b.angular_velocity;
+    const double u[3] = {b.velocity[0] - (w[1] * x[2] - w[2] * x[1]),
+                         b.velocity[1] - (w[2] * x[0] - w[0] * x[2]),
+                         b.velocity[2] - (w[0] * x[1] - w[1] * x[0])};
+    return sqrt(u[0] * u[0] + u[1] * u[1] + u[2] * u[2]);
+}
+
+/* A scene that gives a rod a velocity without the angular velocity that belongs to it. */
+TEST(velocities_that_contradict_a_joint_are_not_carried_on)
+{
+    scene_sim s = scene_sim_open(
+        "{'gravity':[0,0,-9.81],'step':0.01,'duration':1,'bodies':[{'name':'a','mass':1,"
+        "'position':[0.25,0,0],'velocity':[1,0,3],'shapes':[{'type':'box','size':[0.5,0.1,0.1]}]}],"
+        "'joints':[" HINGE("i", "world", "a", "0") "]}");
+    REQUIRE(s.sim != NULL);
+    double worst = 0.0, least = INFINITY, most = 0.0;
+    for (int i = 0; i < 50; ++i) {
+        REQUIRE_OK(perp_sim_step(s.sim));
+        CHECK_EQ_INT(perp_sim_step_info(s.sim).corrections == -2, i > 0);
+        const double speed = speed_at_hinge(&s), energy = perp_sim_energy(s.sim).total;
+        worst = speed <= worst ? worst : speed;
+        least = energy < least ? energy : least;
+        most = energy > most ? energy : most;
+    }
+    TEST_PRINT("%.2e m/s at the hinge, energy %.6g to %.6g J", worst, least, most);
+    CHECK_AT_MOST(worst, 0.02);
+    CHECK_NEAR(most, least, 1e-3 * fabs(most));
+    scene_sim_close(&s);
 }
 
 TEST(a_warm_middle_step_asks_for_no_memory)

@@ -61,17 +61,28 @@ enum {
 #define GROWTH_MAX 10.0
 #define DRIFT_MAX 1e3
 
+/* A proximal step that leaves more than STILL of the residual was too short: impulses of redundant contacts move by
+ * u / lambda. The next one is ten times longer, unless a lambda of a third of that has failed lately. */
+#define STILL 0.7
+#define FAILED_RATIO 3.0
+
 enum {
     INTERIOR_MIN = 12,   /* constraints: smaller problems are Newton's at once */
     LOOSE_MIN = 1000,    /* constraints between bodies: fewer are factored quickly in any case */
     LOOSE_BUDGET = 150,  /* Newton steps */
     LOCAL_MIN = 100,     /* constraints: from here on local changes are looked for */
+    QUICK_MIN = 100,     /* constraints: from here on lambda falls as next_step says */
+    STILL_STEPS = 3,     /* Newton steps of a proximal step that changed little */
+    FAILED_MAX = 3,      /* proximal steps in a row, before the convex law is taken; ... */
+    FAILED_NEAR_MAX = 8, /* ... below a residual of HAND_OVER, where it would lead away */
     LOCAL_LEAST = 2,     /* constraints ... */
     LOCAL_PART = 50,     /* ... and one of so many: a local change */
     LOCAL_BUDGET = 25,   /* Newton steps */
-    CHOICE_BUDGET = 300, /* factorisations, where choices are made meanwhile */
-    PAIR_BUDGET = 40,    /* the same after a change, where members of a group are closed together */
-    MORE = 3,            /* Newton steps beyond options.enough */
+    CHOICE_BUDGET = 300, /* factorisations, where choices are made meanwhile; ... */
+    CHOICE_MOST = 900,   /* ... where none has changed for CHOICE_STILL of them */
+    CHOICE_STILL = 100,
+    PAIR_BUDGET = 40, /* the same after a change, where members of a group are closed together */
+    MORE = 3,         /* Newton steps beyond options.enough */
     IDLE_MAX = 5, /* Newton steps on the law that do not halve |f|, before it is given up; ... */
     IDLE_FAR_MAX = 8, /* ... where it is tried from a residual above NEAR */
 };
@@ -450,6 +461,7 @@ typedef struct course {
     bool convex;             /* the convex law instead of the contact's */
     int32_t failed, settled; /* steps in a row; good convex steps */
     int32_t trials;          /* returns to the convex law */
+    double too_small;        /* the lambda that failed last; forgotten in good steps */
     bool bold;               /* lambda falls and grows by 10 */
     bool broken;
     const perpi_newton_choice* choice; /* NULL: none */
@@ -651,21 +663,31 @@ static void begin_law(course* k)
 /* After a step that took so many Newton steps: weight and law of the next. lambda falls gently: one that is too
  * small costs a dozen Newton steps without result. On 34 steps of a heap of 200 boxes factors of 0.1 and 10
  * need 289 factorisations in the mean, 0.3 and 4 need 210. */
-static void next_step(const bodies* s, course* k, bool good, int32_t took)
+static void next_step(const bodies* s, course* k, bool good, int32_t took, double before)
 {
+    const bool quick = k->P->constraint_count >= QUICK_MIN && !k->bold;
     if (good) {
         k->failed = 0;
-        const double easy = k->bold ? 0.1 : k->choice != NULL && took <= 2 ? 0.2 : 0.5;
+        double easy = k->bold ? 0.1 : (k->choice != NULL || quick) && took <= 2 ? 0.2 : 0.5;
+        if (quick && !k->convex && took <= STILL_STEPS && k->now > STILL * before) {
+            easy = 0.1;
+        }
+        if (quick && k->lambda * easy < FAILED_RATIO * k->too_small) {
+            easy = 0.5;
+        }
         k->lambda *= took <= (k->bold ? 3 : 5) ? easy : took <= 15 ? 1.0 : 3.0;
+        k->too_small *= 0.5;
     } else {
         ++k->failed;
+        k->too_small = k->convex ? 0.0 : k->lambda;
         k->lambda *= k->now < NEAR && !k->bold ? 3.0 : 10.0;
     }
+    const int32_t failed_max = quick && k->now < HAND_OVER ? FAILED_NEAR_MAX : FAILED_MAX;
     k->settled += k->convex && good;
     if (k->convex && good && (k->now < NEAR || k->settled > 3 + k->trials)) {
         k->convex = false; /* polygons: the residual stays large while they are replaced by discs */
         k->least = k->now;
-    } else if (!k->convex && k->failed >= 3) {
+    } else if (!k->convex && k->failed >= failed_max) {
         k->convex = true;
         k->lambda = s->set.regularisation;
         k->failed = k->settled = 0;
@@ -710,7 +732,7 @@ static void proximal_round(bodies* s, course* k)
     } else {
         k->now = before;
     }
-    next_step(s, k, good, took);
+    next_step(s, k, good, took, before);
 }
 
 /* ---- choices ---------------------------------------------------------------------------------------------*/
@@ -817,6 +839,10 @@ static void run_steps(bodies* s, course* k, bool law, int32_t budget)
         if (k->choice != NULL && *k->choice->pairs &&
             (k->convex || report->iterations > k->changed + PAIR_BUDGET)) {
             k->out.over = true; /* closed contacts that contradict each other */
+        }
+        if (k->choice != NULL && report->iterations > CHOICE_BUDGET &&
+            (!(k->now < HAND_OVER) || report->iterations < k->changed + CHOICE_STILL)) {
+            k->out.over = true; /* choices that contradict each other */
         }
     }
 }
@@ -991,7 +1017,7 @@ perp_status perpi_newton_choosing(void* self, const perp_contact_problem* P,
         return status;
     }
     course k = {.P = P,
-                .out = perpi_monitor_start(options, report, CHOICE_BUDGET, s->c, s->best,
+                .out = perpi_monitor_start(options, report, CHOICE_MOST, s->c, s->best,
                                            (size_t)P->row_count),
                 .choice = choice};
     s->closed = choice->closed;

@@ -8,7 +8,7 @@
 #define CLOSED_GOAL 1e-4 /* of the tolerance, where members are closed together */
 
 #define INSIDE_PART                                                                                \
-    0.5 /* of the tolerance: for the problem that choices leave, while they are made */
+    0.9 /* of the tolerance: for the problem that choices leave, while they are made */
 
 enum { CLOSED_STEPS = 60 }; /* Newton steps where members are closed together */
 

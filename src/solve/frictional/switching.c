@@ -54,7 +54,7 @@ enum {
     INNER = 500,       /* iterations for one choice of members */
     DIRECT_ROWS = 300, /* beyond so many the first choices are predicted */
     GROUP_PART =
-        16, /* rows a group: with fewer, as while a heap falls, too many choices contradict each other */
+        11, /* rows a group: with fewer, as while a heap falls, too many choices contradict each other */
     INSIDE_ROWS = 300,  /* beyond so many they are made in one solve, if that succeeds */
     SECOND_ROWS = 1200, /* up to here without prediction, too, if that fails */
     DIRECT_ROUNDS = 8,  /* solves from predicted choices */

@@ -238,11 +238,11 @@ TEST(the_problem_of_a_step_has_the_rows_of_the_joint)
 TEST(the_error_of_a_joint_is_closed_within_the_next_step)
 {
     const double h = 0.05;
-    scene_sim s = scene_sim_open(
-        "{'dimension':2,'step':%g,'duration':1,'bodies':[{'name':'b','mass':1,'inertia':1,"
-        "'position':[1,0],'velocity':[0,3],'angular_velocity':3}],'joints':[{'name':'j',"
-        "'type':'revolute','a':'world','b':'b','at':[0,0]}]}",
-        h);
+    scene_sim s = scene_sim_open("{'dimension':2,'step':%g,'duration':1,'joint_direction':'start',"
+                                 "'bodies':[{'name':'b','mass':1,'inertia':1,'position':[1,0],'"
+                                 "velocity':[0,3],'angular_velocity':3}],'joints':[{'name':'j',"
+                                 "'type':'revolute','a':'world','b':'b','at':[0,0]}]}",
+                                 h);
     REQUIRE(s.sim != NULL);
     REQUIRE_OK(perp_sim_step(s.sim));
     const double error = perp_sim_joint(s.sim, 0).error[0];
