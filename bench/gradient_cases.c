@@ -46,8 +46,8 @@ static void compare_robots(perp_context* context, uint32_t first, int count, tab
         changing += which == 3 && r.changes > 0;
         worst = which == 3 && r.off > worst ? r.off : worst;
         if (which == 0 || which == 4) {
-            fprintf(stderr, "gradient_cases: seed %u (%s): %s %.2e (differences %.0e)\n", seed, c.name,
-                    which == 0 ? perp_context_error(context) : "off by", r.off, r.noise);
+            fprintf(stderr, "gradient_cases: seed %u (%s): %s %.2e (differences %.0e)\n", seed,
+                    c.name, which == 0 ? perp_context_error(context) : "off by", r.off, r.noise);
         }
     }
     for (int k = 0; k < GRADIENT_ROBOT_KINDS; ++k) {

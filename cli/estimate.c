@@ -81,7 +81,7 @@ static void print_values(const perp_estimate* estimate)
         const perp_estimated x = perp_estimate_value(estimate, i);
         printf("  %s", i == 0 ? "estimates      " : "               ");
         cli_put_name(x.name, 16);
-        if (x.identifiable) {
+        if (x.identifiable || isfinite(x.low) || isfinite(x.high)) {
             printf(" %.8g  95 %%: %.8g to %.8g%s\n", x.value, x.low, x.high,
                    x.at_bound ? ", at a bound" : "");
         } else {

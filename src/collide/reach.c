@@ -306,14 +306,14 @@ static double motion_along(const pair_search* s, const middle* m, vec3 n, int32_
     return sum;
 }
 
-typedef enum verdict { CAN_MEET, STAY_APART, DIVIDE } verdict;
+typedef enum part_outcome { CAN_MEET, STAY_APART, DIVIDE } part_outcome;
 
 /* All shapes of the two at the middle; *most: the joint to divide across. */
-static verdict judge_middle(pair_search* s, const middle* m, int32_t* most)
+static part_outcome examine_middle(pair_search* s, const middle* m, int32_t* most)
 {
     const perpi_body *a = &s->model->body[s->a], *b = &s->model->body[s->b];
     const frame at_b = frame_mul(&m->T, &s->of_b);
-    verdict found = STAY_APART;
+    part_outcome found = STAY_APART;
     double worst = INFINITY;
     for (int32_t i = a->shape; i < a->shape + a->shape_count; ++i) {
         for (int32_t k = b->shape; k < b->shape + b->shape_count; ++k) {
@@ -354,7 +354,7 @@ static bool part_is_apart(pair_search* s, const part* p, int32_t depth)
     middle m;
     int32_t most = 0;
     find_middle(s, p, &m);
-    const verdict found = depth > DEPTH_MOST ? CAN_MEET : judge_middle(s, &m, &most);
+    const part_outcome found = depth > DEPTH_MOST ? CAN_MEET : examine_middle(s, &m, &most);
     if (found != DIVIDE) {
         return found == STAY_APART;
     }

@@ -292,6 +292,9 @@ static perp_status verify_step(verifier* x, const perp_frame* frame,
     } else if (frame->info.corrections < 0) {
         status = limit_joint_rows(x, frame->info.corrections == PERPI_REPAIR_LIMITED_ALL);
     }
+    if (x->formulation->tie_count > 0) { /* impulses of chains depend on b: frames.c */
+        perpi_pack(x->formulation, perp_scene_model(x->scene), &answer, x->v_problem, x->p_problem);
+    }
     if (status == PERP_OK) {
         *residual = perp_contact_check_residual(&x->formulation->problem, x->v_problem,
                                                 x->p_problem, x->work);

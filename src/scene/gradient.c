@@ -258,8 +258,7 @@ static perp_status prepare_parameters(perp_context* context, perp_scene* scene, 
     const size_t count = (size_t)def->parameter_count;
     /* of the adjoint of impacts they have no multipliers, nor of feed-forward and corrections; and the barrier
      * parameter depends on masses and gravity */
-    const bool none =
-        perpi_sim_adaptive(sim) || !perpi_sim_plain_numbers(sim) || def->smooth > 0.0;
+    const bool none = perpi_sim_adaptive(sim) || !perpi_sim_plain_numbers(sim) || def->smooth > 0.0;
     const perpi_light_use use = none                                 ? PERPI_LIGHT_NONE
                                 : def->mode == PERP_GRADIENT_FORWARD ? PERPI_LIGHT_FORWARD
                                 : perpi_sim_bounces(sim)             ? PERPI_LIGHT_NONE

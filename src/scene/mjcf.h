@@ -187,7 +187,7 @@ typedef struct perpi_mjcf {
     json_t *scene, *body_list, *joint_list, *controller_list, *force_list;
     /* notices */
     char soft[400], ignored[400], approximate[800];
-    int32_t balanced, clamped, settled, hulls, pictures;
+    int32_t balanced, clamped, satisfied, hulls, pictures;
     int32_t copied; /* elements that <replicate> has added */
 } perpi_mjcf;
 

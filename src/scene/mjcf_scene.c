@@ -321,9 +321,9 @@ static perp_status add_notices(const perpi_mjcf* m, perpi_notices* n)
         PERPI_TRY(perpi_notice_add(n, "%d joints start at the limit nearest to the pose given",
                                    (int)m->clamped));
     }
-    if (m->settled > 0) {
+    if (m->satisfied > 0) {
         PERPI_TRY(
-            perpi_notice_add(n, "%d joints start where an equality puts them", (int)m->settled));
+            perpi_notice_add(n, "%d joints start where an equality puts them", (int)m->satisfied));
     }
     if (m->pictures > 0) {
         PERPI_TRY(perpi_notice_add(n,

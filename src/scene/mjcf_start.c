@@ -147,7 +147,7 @@ static void clamp_to_limits(perpi_mjcf* m)
 
 /* Moves joints that linear equalities couple to others to where these put them, as far as their ranges allow it. Other
  * equalities, and what is wrong with these, are dealt with where the laws are read. */
-static void settle_equalities(perpi_mjcf* m)
+static void satisfy_equalities(perpi_mjcf* m)
 {
     for (const perpi_xml_node* s = perpi_mjcf_section(m, "equality", NULL); s != NULL;
          s = perpi_mjcf_section(m, "equality", s)) {
@@ -177,7 +177,7 @@ static void settle_equalities(perpi_mjcf* m)
             if (linear && allowed && fabs(to - *q) > 1e-6 * (1.0 + fabs(to))) {
                 *q = to;
                 m->qvel[one->dof] = p[1] * m->qvel[two->dof];
-                m->settled++;
+                m->satisfied++;
             }
         }
     }
@@ -287,7 +287,7 @@ perp_status perpi_mjcf_start(perpi_mjcf* m)
     }
     PERPI_TRY(choose_start(m));
     clamp_to_limits(m);
-    settle_equalities(m);
+    satisfy_equalities(m);
     place_bodies(m);
     return PERP_OK;
 }

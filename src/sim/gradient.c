@@ -65,11 +65,6 @@ perp_status perpi_gradient_check_sim(perp_sim* sim)
     if (model->massless_count > 0) {
         return refuse(sim, "bodies without mass have no derivative");
     }
-    for (size_t i = 0; i < sim->model->controller_count; ++i) {
-        if (sim->model->controller[i].rows == 2) {
-            return refuse(sim, "controllers of joints with a velocity_limit have no derivative");
-        }
-    }
     for (size_t i = 0; i < model->body_count; ++i) {
         if (model->body[i].motion.follows) {
             return perpi_fail(

@@ -117,7 +117,7 @@ static perp_status overlap(perp_sim* sim, const placed* a, const placed* b, doub
     bool flipped = false;
     const perpi_pair_fn find = perpi_pair_find(false, a->shape->type, b->shape->type, &flipped);
     perpi_candidate_list list = {
-        .context = sim->context, .rule = NULL, .turn = 0.0, .flipped = flipped};
+        .context = sim->context, .rule = NULL, .turn_most = INFINITY, .flipped = flipped};
     *found = (closest){.distance = 0.0, .a = a->pose.x, .b = a->pose.x};
     if (find == NULL) {
         return PERP_OK;

@@ -20,6 +20,15 @@ static perp_status check_smooth(const perp_sim* sim)
         return refuse(sim, "impacts with restitution have no smoothed gradient; set restitution to "
                            "0");
     }
+    if (sim->correction.project != NULL) {
+        return refuse(sim, "joint_correction has no smoothed gradient; set it to false");
+    }
+    for (size_t i = 0; i < sim->model->controller_count; ++i) {
+        if (sim->model->controller[i].rows == 2) {
+            return refuse(sim, "controllers of joints with a velocity_limit have no smoothed "
+                               "gradient");
+        }
+    }
     if (sim->work.contact_model->groups) {
         return perpi_fail(sim->context, PERP_ERROR_UNSUPPORTED,
                           "gradient: the contact model '%s' has groups of contacts, which have no "

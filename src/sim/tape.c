@@ -98,30 +98,23 @@ static perp_status push_parts(perpi_tape* t, const perp_sim* sim)
         flags_of(&a->whole.info) | flags_of(&a->half.info) | flags_of(&sim->info);
     perp_status status = push_frame(
         t,
-        &(perpi_tape_frame){.role = PERPI_TAPE_WHOLE,
-                            .time = s->time,
-                            .h = h,
-                            .ease = a->ease,
-                            .flags = flags},
+        &(perpi_tape_frame){
+            .role = PERPI_TAPE_WHOLE, .time = s->time, .h = h, .ease = a->ease, .flags = flags},
         &(tape_source){whole->q, whole->v, whole->memory, solved ? a->whole.v_solved : whole->v,
                        whole->joint, &whole->contacts});
     if (status == PERP_OK) {
         status = push_frame(
             t,
-            &(perpi_tape_frame){.role = PERPI_TAPE_HALF,
-                                .time = start + 0.5 * h,
-                                .h = 0.5 * h,
-                                .ease = a->ease},
+            &(perpi_tape_frame){
+                .role = PERPI_TAPE_HALF, .time = start + 0.5 * h, .h = 0.5 * h, .ease = a->ease},
             &(tape_source){half->q, half->v, half->memory, solved ? a->half.v_solved : half->v,
                            half->joint, &half->contacts});
     }
     if (status == PERP_OK) {
         status = push_frame(
             t,
-            &(perpi_tape_frame){.role = PERPI_TAPE_SECOND,
-                                .time = s->time,
-                                .h = 0.5 * h,
-                                .ease = a->ease},
+            &(perpi_tape_frame){
+                .role = PERPI_TAPE_SECOND, .time = s->time, .h = 0.5 * h, .ease = a->ease},
             &(tape_source){a->q_plain, a->v_plain, a->s_plain, a->v_end, s->joint, &s->contacts});
     }
     return status;

@@ -335,11 +335,12 @@ static perp_status share_chain(perpi_formulation* f, const perp_model* model,
         for (int side = 0; side < 2; ++side) {
             const int32_t at = chain->body[k + side], block = block_of(f, at);
             const double sign = side == 0 ? 1.0 : -1.0;
+            double* M = block >= 0 ? mass_of_block(f, block) : NULL;
             for (int j = 0; block >= 0 && j < N; ++j) {
                 const double d = sign * part[j] * (double)(k + 1 - w.of[j]);
                 double x[N];
                 to_body(&w, f->pose[at].x, t[j], x);
-                add_square(mass_of_block(f, block), d, x);
+                add_square(M, d, x);
                 const double momentum = d * dot_n(t[j], y);
                 for (int a = 0; a < N; ++a) {
                     f->k[f->dof[block] + a] += momentum * x[a];
@@ -379,24 +380,27 @@ static void multiply_tie(const perpi_frame_tie* tie, const double* x, double* ou
     }
 }
 
-static void find_constraints(perpi_formulation* f)
+/* The equality rows of a joint: the first of its places, which are in the order of the joints. */
+static int32_t rows_of(const perpi_formulation* f, int32_t joint)
 {
-    for (int32_t k = 0, i = 0; k < f->joint_count; ++k) {
-        for (i = 0; f->place[k].slot == 0 && i < f->tie_count; ++i) {
-            if (f->tie[i].joint == f->place[k].joint) {
-                f->tie[i].constraint = f->contact_count + k;
-            }
+    int32_t from = 0, to = f->joint_count;
+    while (from < to) {
+        const int32_t middle = from + (to - from) / 2;
+        if (f->place[middle].joint < joint) {
+            from = middle + 1;
+        } else {
+            to = middle;
         }
     }
+    PERP_ASSERT(from < f->joint_count && f->place[from].joint == joint && f->place[from].slot == 0);
+    return f->contact_count + from;
 }
 
 void perpi_frames_follow(perpi_formulation* f)
 {
-    if (f->tie_count > 0) {
-        find_constraints(f);
-    }
     for (int32_t i = 0; i < f->tie_count; ++i) {
         perpi_frame_tie* tie = &f->tie[i];
+        tie->constraint = rows_of(f, tie->joint);
         const int32_t block = block_of(f, tie->body[1]);
         const double* b = f->b + f->constraint[tie->constraint].row;
         double change[N], lag[N], push[N], x[N];

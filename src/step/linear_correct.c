@@ -97,7 +97,8 @@ static perp_status check_end(perpi_linear_step* l)
         const perpi_pose b = perpi_state_pose(model, l->step.q_end, i);
         const double moved = v3_norm(v3_sub(b.x, a.x));
         const double turned = v3_norm(q4_log(q4_mul(b.q, q4_conj(a.q))));
-        l->report.flags |= !(moved <= CLOSED * length && turned <= CLOSED) ? PERPI_LINEAR_FALLBACK : 0;
+        l->report.flags |=
+            !(moved <= CLOSED * length && turned <= CLOSED) ? PERPI_LINEAR_FALLBACK : 0;
     }
     return status;
 }
@@ -127,8 +128,8 @@ perp_status perpi_linear_close_rows(perpi_linear_step* l)
         if (!perpi_linear_closes(l, i)) {
             continue;
         }
-        const perpi_joint_view view = perpi_joint_evaluate(model, joint, l->step.q_end,
-                                                           l->step.in.joint[joint].turns);
+        const perpi_joint_view view =
+            perpi_joint_evaluate(model, joint, l->step.q_end, l->step.in.joint[joint].turns);
         perpi_joint_change change[PERPI_PAIR_DOFS];
         perpi_joint_differentiate(model, joint, l->step.q_end, l->columns.item, l->columns.count,
                                   change);
@@ -141,8 +142,8 @@ perp_status perpi_linear_close_rows(perpi_linear_step* l)
                     : 0;
             l->u[c->row + r] = view.row[r].b / h;
             for (int32_t n = 0; n < l->columns.count; ++n) {
-                l->closed_by[PERPI_PAIR_DOFS * (size_t)(c->row + r) +
-                             (size_t)l->columns.item[n]] = change[n].row[r].b / h;
+                l->closed_by[PERPI_PAIR_DOFS * (size_t)(c->row + r) + (size_t)l->columns.item[n]] =
+                    change[n].row[r].b / h;
             }
         }
         write_end_rows(l, c, model->joint[joint].body);
@@ -362,7 +363,8 @@ static perp_status differentiate_held(perpi_linear_step* l, int32_t i,
     }
     if (status == PERP_OK) {
         perpi_row_term* term = &x->term[x->term_count++];
-        *term = (perpi_row_term){.row = x->f->constraint[i].row, .placed = true, .pushes = true, .before = true};
+        *term = (perpi_row_term){
+            .row = x->f->constraint[i].row, .placed = true, .pushes = true, .before = true};
         perpi_held_differentiate(&x->solved, c, &g, x->f->constraint[i].row, d, &term->d);
     }
     return status;
@@ -380,8 +382,8 @@ static perp_status differentiate_projection(perpi_linear_step* l)
         if (!x->law[i].acts) {
             continue;
         }
-        status = perpi_grow(x->context, &x->d, &x->d_capacity, (size_t)x->d_count + 1,
-                            sizeof *x->d);
+        status =
+            perpi_grow(x->context, &x->d, &x->d_capacity, (size_t)x->d_count + 1, sizeof *x->d);
         if (status == PERP_OK) {
             perpi_constraint_derivative* d = &x->d[x->d_count];
             status = i < x->f->contact_count ? differentiate_held(l, i, d)
@@ -521,14 +523,14 @@ perp_status perpi_linear_project_vary(perpi_linear_step* l, const perp_model* mo
         x->contact[i] = projected_contact(&l->contact[l->held_contact[i]]);
     }
     in.model = model;
-    const perp_status status = perpi_formulate_other(
-        x->varied, model, PERPI_PURPOSE_PROJECT, l->step.in.h,
-        &(perpi_placed){in.q, in.v, x->contact, l->held_count, l->held});
+    const perp_status status =
+        perpi_formulate_other(x->varied, model, PERPI_PURPOSE_PROJECT, l->step.in.h,
+                              &(perpi_placed){in.q, in.v, x->contact, l->held_count, l->held});
     for (int32_t i = 0; i < l->held_count; ++i) {
         x->contact[i] = projected_contact(&l->step.in.contact[l->held_contact[i]]);
     }
-    if (status == PERP_OK && (x->varied->problem.dof_count != x->dofs ||
-                              x->varied->problem.row_count != x->rows)) {
+    if (status == PERP_OK &&
+        (x->varied->problem.dof_count != x->dofs || x->varied->problem.row_count != x->rows)) {
         return perpi_fail(l->context, PERP_ERROR_UNSUPPORTED,
                           "gradient: a parameter changes the rows of the step at t = %.9g",
                           l->step.in.t);

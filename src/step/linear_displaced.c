@@ -34,10 +34,8 @@ static void make_body(perpi_linear_step* l, int32_t i, const double* offset, con
     const perpi_body* body = &model->body[i];
     perpi_displaced_body* b = &l->displaced[l->displaced_count++];
     const vec3 phi = perpi_state_rate(model, offset, i);
-    *b = (perpi_displaced_body){.body = i,
-                                .turn = m3_identity(),
-                                .turn_offset = m3_identity(),
-                                .rate = m3_identity()};
+    *b = (perpi_displaced_body){
+        .body = i, .turn = m3_identity(), .turn_offset = m3_identity(), .rate = m3_identity()};
     if (model->dimension == 2 || body->particle) {
         return;
     }
@@ -66,8 +64,8 @@ perp_status perpi_linear_displace_start(perpi_linear_step* l)
         return PERP_OK;
     }
     const double* offset = l->step.offset;
-    perp_status status = perpi_grow(l->context, &l->displaced, &l->displaced_capacity, bodies,
-                                    sizeof *l->displaced);
+    perp_status status =
+        perpi_grow(l->context, &l->displaced, &l->displaced_capacity, bodies, sizeof *l->displaced);
     if (status == PERP_OK) {
         status = perpi_grow(l->context, &l->displaced_room, &l->displaced_room_capacity,
                             q + 2 * v + bodies + (size_t)perpi_linear_size_of(model).total,
@@ -139,14 +137,14 @@ const double* perpi_linear_displaced(const perpi_linear_step* l, const double* d
     for (int32_t i = 0; i < l->displaced_count; ++i) {
         const perpi_displaced_body* b = &l->displaced[i];
         const vec3 turn = read_turn(l, dx + at.q, b->body);
-        const vec3 turned = v3_add(
-            m3_mul(b->turn, turn), m3_mul(b->turn_offset, read_turn(l, dx + at.offset, b->body)));
+        const vec3 turned = v3_add(m3_mul(b->turn, turn),
+                                   m3_mul(b->turn_offset, read_turn(l, dx + at.offset, b->body)));
         for (int32_t k = 0; k < model->dimension; ++k) {
             to[at.q + n * b->body + k] += dx[at.offset + n * b->body + k];
         }
         write_turn(l, turned, b->body, to + at.q);
-        vec3 rate = v3_add(m3_mul(b->rate, read_turn(l, dx + at.v, b->body)),
-                           m3_mul(b->rate_turn, turn));
+        vec3 rate =
+            v3_add(m3_mul(b->rate, read_turn(l, dx + at.v, b->body)), m3_mul(b->rate_turn, turn));
         rate = v3_add(rate, m3_mul(b->rate_turned, turned));
         write_turn(l, rate, b->body, to + at.v);
         memset(to + at.offset + n * b->body, 0, (size_t)n * sizeof *to);
@@ -162,8 +160,7 @@ void perpi_linear_displaced_adjoint(const perpi_linear_step* l, double* y)
     for (int32_t i = 0; i < l->displaced_count; ++i) {
         const perpi_displaced_body* b = &l->displaced[i];
         const vec3 rate = read_turn(l, y + at.v, b->body);
-        const vec3 turned =
-            v3_add(read_turn(l, y + at.q, b->body), m3_tmul(b->rate_turned, rate));
+        const vec3 turned = v3_add(read_turn(l, y + at.q, b->body), m3_tmul(b->rate_turned, rate));
         for (int32_t k = 0; k < model->dimension; ++k) {
             y[at.offset + n * b->body + k] = y[at.q + n * b->body + k];
         }

@@ -413,14 +413,14 @@ static void find_pair_time(perpi_linear_step* l, int32_t body)
         *b = (perpi_body_time){.contact = -1, .partner = -1};
         return;
     }
-    const vec3 linear = part_along(velocity_between(l, body, b->partner),
-                                   v3_scale(-b->time, jump_linear(l, body)));
+    const vec3 linear =
+        part_along(velocity_between(l, body, b->partner), v3_scale(-b->time, jump_linear(l, body)));
     double off = 0.0, moved = 0.0;
     for (int32_t k = 0; k < n; ++k) {
         const double s = l->step.offset_end[first + k] -
                          (l->step.offset != NULL ? l->step.offset[first + k] : 0.0);
-        const double rule = k < model->dimension ? v3_get(linear, k)
-                                                 : -b->time * jump_of(l, first + k);
+        const double rule =
+            k < model->dimension ? v3_get(linear, k) : -b->time * jump_of(l, first + k);
         /* of the whole: the part along the relative velocity may be 0 */
         moved = perpi_larger(moved, fabs(b->time * jump_of(l, first + k)));
         off = perpi_larger(off, fabs(s - rule));
@@ -888,8 +888,8 @@ void perpi_linear_meeting_vary(const perpi_linear_step* l, const perp_model* mod
             moved[j] = -weight * (m.own - l->meeting[k].own) * jump_of(l, n * b->body + j);
         }
         if (partner >= 0) {
-            write_linear(
-                l, part_along(velocity_between(l, b->body, partner), linear_of(l, moved)), moved);
+            write_linear(l, part_along(velocity_between(l, b->body, partner), linear_of(l, moved)),
+                         moved);
         }
         for (int32_t j = 0; j < dofs; ++j) {
             offset[n * b->body + j] += moved[j];

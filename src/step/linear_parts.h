@@ -261,8 +261,8 @@ double perpi_linear_largest(const double* x, int32_t n);
 void perpi_linear_divide(const perpi_linear_step* l, int32_t block, double* x);
 enum { PERPI_LINEAR_REFINEMENTS = 8 };
 
-/* linear_terms.c: removes them; appends those of the constraints that count; then their part of r_v and r_u, and the
- * transpose. */
+/* linear_terms.c: removes them; appends those of the constraints that count; then their part of r_v and r_u, with that of
+ * joints that are closed at the end, and the transpose. */
 void perpi_linear_no_terms(perpi_linear_step* l);
 PERP_NODISCARD perp_status perpi_linear_make_terms(perpi_linear_step* l);
 void perpi_linear_terms(const perpi_linear_step* l, const double* dx, double* r_v, double* r_u);

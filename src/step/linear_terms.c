@@ -26,16 +26,22 @@ static perp_status make_given(perpi_linear_step* l, int32_t i)
     return status;
 }
 
-static perp_status make_feed_forward(perpi_linear_step* l)
+/* Feed-forward of controllers, and what is not differentiated of them. */
+static perp_status make_controllers(perpi_linear_step* l)
 {
     const int32_t controllers = (int32_t)l->step.in.model->controller_count;
     perp_status status = PERP_OK;
     for (int32_t i = 0; status == PERP_OK && i < controllers; ++i) {
+        const perp_constraint* c = &l->f->constraint[l->f->constraints - controllers + i];
         bool any = l->d_of[l->f->constraints - controllers + i] >= 0;
+        /* beyond the limit of the joint's rate the bounds of its rows depend on the state (force_rows.c) */
+        if (c->rows == 2 && (l->f->lower[c->row + 1] != 0.0 || l->f->upper[c->row + 1] != 0.0)) {
+            l->report.flags |= PERPI_LINEAR_CHOICE;
+        }
         for (int32_t part = 0; status == PERP_OK && any; ++part) {
             status = room_for_term(l);
-            any = status == PERP_OK && perpi_feed_forward_differentiate(&l->solved, i, part,
-                                                                        &l->term[l->term_count]);
+            any = status == PERP_OK &&
+                  perpi_feed_forward_differentiate(&l->solved, i, part, &l->term[l->term_count]);
             l->term_count += any;
         }
     }
@@ -54,12 +60,11 @@ perp_status perpi_linear_make_terms(perpi_linear_step* l)
         if (status == PERP_OK) {
             status = room_for_term(l);
         }
-        if (status == PERP_OK &&
-            perpi_term_differentiate(&l->solved, i, &l->term[l->term_count])) {
+        if (status == PERP_OK && perpi_term_differentiate(&l->solved, i, &l->term[l->term_count])) {
             l->term_count += 1;
         }
     }
-    return status == PERP_OK && !l->step.impact ? make_feed_forward(l) : status;
+    return status == PERP_OK && !l->step.impact ? make_controllers(l) : status;
 }
 
 void perpi_linear_terms(const perpi_linear_step* l, const double* dx, double* r_v, double* r_u)
@@ -83,6 +88,9 @@ void perpi_linear_terms(const perpi_linear_step* l, const double* dx, double* r_
                 }
             }
         }
+    }
+    if (l->step.corrected) {
+        perpi_linear_close(l, dx, r_u);
     }
 }
 
@@ -108,5 +116,8 @@ void perpi_linear_terms_adjoint(const perpi_linear_step* l, const double* m_v, c
                 }
             }
         }
+    }
+    if (l->step.corrected) {
+        perpi_linear_close_adjoint(l, m_u, y);
     }
 }

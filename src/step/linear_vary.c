@@ -231,7 +231,8 @@ static perp_status add_next_state(perpi_linear_step* l, const perpi_step_input* 
     if (l->step.carries) {
         perpi_momentum_carry(l->varied, model, in->v, l->q_next, l->v_next);
     }
-    const double* v_end = l->step.corrected ? l->carried : l->step.v_end; /* before the projection */
+    const double* v_end =
+        l->step.corrected ? l->carried : l->step.v_end; /* before the projection */
     for (int32_t i = 0; i < bodies; ++i) {
         for (int32_t k = 0; k < vn; ++k) {
             out[at.v + vn * i + k] += weight * (l->v_next[vn * i + k] - v_end[vn * i + k]);

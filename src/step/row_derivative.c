@@ -449,8 +449,7 @@ static void differentiate_rotor(const perpi_solved* at, int32_t constraint, int3
     const perp_model* model = at->in->model;
     const perpi_joint* joint = &model->joint[index];
     const perpi_columns columns = perpi_pair_columns(model);
-    const double part =
-        -joint->armature * at->f->compliance[at->f->constraint[constraint].row];
+    const double part = -joint->armature * at->f->compliance[at->f->constraint[constraint].row];
     const perpi_row row =
         perpi_joint_evaluate(model, index, at->in->q, at->in->joint[index].turns).coordinate[0];
     pair_motion m = {{{0, 0, 0}, {0, 0, 0}}, {{0, 0, 0}, {0, 0, 0}}};
@@ -498,8 +497,8 @@ bool perpi_term_differentiate(const perpi_solved* at, int32_t constraint, perpi_
 /* Row r of a joint as it stands in the problem. */
 static perpi_row joint_row(const perpi_solved* at, const perpi_joint_place* place, int32_t r)
 {
-    const perpi_joint_view view = perpi_joint_evaluate(
-        at->in->model, place->joint, at->in->q, at->in->joint[place->joint].turns);
+    const perpi_joint_view view = perpi_joint_evaluate(at->in->model, place->joint, at->in->q,
+                                                       at->in->joint[place->joint].turns);
     perpi_row row = place->slot == 0 ? view.row[r] : view.coordinate[0];
     row.dir = place->slot == 1 + PERPI_LAW_UPPER ? v3_neg(row.dir) : row.dir;
     return row;
@@ -515,7 +514,7 @@ bool perpi_given_differentiate(const perpi_solved* at, int32_t constraint, int32
     int32_t body[2] = {-1, -1};
     perpi_row row = {0};
     if (kind == PERPI_PART_JOINT &&
-               model->joint[at->f->place[index].joint].type != PERP_JOINT_GEAR) {
+        model->joint[at->f->place[index].joint].type != PERP_JOINT_GEAR) {
         row = joint_row(at, &at->f->place[index], r);
         memcpy(body, model->joint[at->f->place[index].joint].body, sizeof body);
     }

@@ -75,8 +75,7 @@ bool perpi_given_differentiate(const perpi_solved* at, int32_t index, int32_t r,
  * poses and by the earlier ones. */
 void perpi_held_differentiate(const perpi_solved* at, const perp_contact* contact,
                               const perpi_contact_derivative* change, int32_t row,
-                              perpi_constraint_derivative* d,
-                              perpi_constraint_derivative* earlier);
+                              perpi_constraint_derivative* d, perpi_constraint_derivative* earlier);
 
 /* The geometry of a contact by displacements, with its point where it acts on particles. */
 PERP_NODISCARD perp_status perpi_contact_change(const perp_model* model, const perpi_pose* pose,

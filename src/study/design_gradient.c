@@ -295,6 +295,7 @@ static void curvature_of(perp_study* s, const json_t* object, double* to)
         }
         const json_t* own = json_object_get(curvature, perp_study_measure_name(s, k));
         if (json_array_size(own) != (size_t)(n * (n + 1) / 2)) {
+            memset(to, 0, (size_t)n * (size_t)n * sizeof *to);
             return; /* not known: one without the others would mislead */
         }
         const double by = by_slot(d, 0, k);

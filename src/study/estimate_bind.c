@@ -373,14 +373,9 @@ static perp_status bind_noise(const binding* b)
 
 /* ---- parameters ---------------------------------------------------------------------------------*/
 
-/* The number of the scene that a name stands for; NaN: none, or not a number. */
-static double scene_number(const perp_scene* scene, const char* name)
+/* The value at a JSON pointer; NULL: none. */
+static const json_t* place_at(const json_t* root, const char* name)
 {
-    const int32_t index = perp_scene_parameter_find(scene, name);
-    if (index >= 0) {
-        return perp_scene_parameter(scene, index).value;
-    }
-    json_t* root = json_loads(perp_scene_source(scene), 0, NULL);
     const json_t* at = root;
     for (const char* key = name; at != NULL && *key == '/';) {
         char part[256];
@@ -390,9 +385,33 @@ static double scene_number(const perp_scene* scene, const char* name)
                                : json_object_get(at, part);
         key += 1 + length;
     }
+    return at;
+}
+
+/* The number of the scene that a name stands for; NaN: none, or not a number. */
+static double scene_number(const perp_scene* scene, const char* name)
+{
+    const int32_t index = perp_scene_parameter_find(scene, name);
+    if (index >= 0) {
+        return perp_scene_parameter(scene, index).value;
+    }
+    json_t* root = json_loads(perp_scene_source(scene), 0, NULL);
+    const json_t* at = place_at(root, name);
     const double value = json_is_number(at) ? json_number_value(at) : NAN;
     json_decref(root);
     return value;
+}
+
+static perp_status set_number(const binding* b, const char* name, double value)
+{
+    const perp_status status = perp_scene_set_number(b->s->scene, name, value);
+    if (status != PERP_OK) {
+        char message[1024];
+        (void)snprintf(message, sizeof message, "%s", perp_context_error(b->r->context));
+        return perpi_reader_fail(b->r, status, "%s%s", message,
+                                 name[0] != '/' ? "; and no sensor names it" : "");
+    }
+    return PERP_OK;
 }
 
 static perp_status bind_parameter(const binding* b, perpi_parameter* p)
@@ -402,6 +421,7 @@ static perp_status bind_parameter(const binding* b, perpi_parameter* p)
         u->start = p->kind == PERPI_PARAMETER_SENSOR ? 0.0 : scene_number(b->s->scene, u->name);
     }
     if (isnan(u->start)) {
+        PERPI_TRY(set_number(b, u->name, 1.0)); /* fails if there is nothing of that name */
         return perpi_reader_fail_key(b->r, "start", PERP_ERROR_INPUT,
                                      "is missing, and the scene has no number to begin with");
     }
@@ -417,17 +437,7 @@ static perp_status bind_parameter(const binding* b, perpi_parameter* p)
             u->scale = range;
         }
     }
-    if (p->kind != PERPI_PARAMETER_SCENE) {
-        return PERP_OK;
-    }
-    const perp_status status = perp_scene_set_number(b->s->scene, u->name, u->start);
-    if (status != PERP_OK) {
-        char message[1024];
-        (void)snprintf(message, sizeof message, "%s", perp_context_error(b->r->context));
-        return perpi_reader_fail(b->r, status, "%s%s", message,
-                                 u->name[0] != '/' ? "; and no sensor names it" : "");
-    }
-    return PERP_OK;
+    return p->kind == PERPI_PARAMETER_SCENE ? set_number(b, u->name, u->start) : PERP_OK;
 }
 
 static perp_status bind_parameters(const binding* b)
@@ -633,9 +643,48 @@ static perp_status bind_data(const binding* b)
     return PERP_OK;
 }
 
+/* Whether an unknown is of a body or joint that the scene has from another file or as a copy. */
+static bool names_included(const perpi_estimate* e, const json_t* root)
+{
+    const json_t* bodies = json_object_get(root, "bodies");
+    bool missing = false;
+    for (int32_t i = 0; i < e->parameter_count; ++i) {
+        const char* name = e->parameter[i].info.name;
+        const bool part = strncmp(name, "/bodies/", 8) == 0 || strncmp(name, "/joints/", 8) == 0;
+        missing = missing || (part && place_at(root, name) == NULL);
+    }
+    for (int32_t i = 0; i < e->inertia_count; ++i) {
+        bool found = false;
+        for (size_t k = 0; k < json_array_size(bodies); ++k) {
+            const char* name =
+                json_string_value(json_object_get(json_array_get(bodies, k), "name"));
+            found = found || (name != NULL && strcmp(name, e->inertia[i].body) == 0);
+        }
+        missing = missing || !found;
+    }
+    return missing;
+}
+
+/* Such unknowns are places of the scene as it is simulated, in which everything is written out. */
+static perp_status write_out_included(perp_study* s)
+{
+    json_t* root = json_loads(perp_scene_source(s->scene), 0, NULL);
+    perp_status status = PERP_OK;
+    if (names_included(s->estimate, root)) {
+        json_t* built = json_loads(perp_scene_text(s->scene), 0, NULL);
+        if (built != NULL && !json_equal(root, built)) {
+            status = perpi_estimate_replace_scene(s, built);
+        }
+        json_decref(built);
+    }
+    json_decref(root);
+    return status;
+}
+
 perp_status perpi_estimate_bind(perpi_reader* r, perp_study* s)
 {
     binding b = {.r = r, .s = s, .e = s->estimate};
+    PERPI_TRY(write_out_included(s));
     for (int32_t i = 0; i < b.e->inertia_count; ++i) {
         PERPI_TRY(perpi_inertia_bind(r, s, &b.e->inertia[i]));
     }

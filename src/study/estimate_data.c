@@ -144,6 +144,13 @@ static perp_status read_header(table* t, const char* line, const char* end)
 
 static perp_status bad_number(const table* t, int32_t column, field f)
 {
+    if (column == t->trajectory) {
+        return perpi_fail(t->context, PERP_ERROR_INPUT,
+                          "%s:%lld: column %d: /trajectory is a column of integers that number the "
+                          "trajectories, got '%.*s'",
+                          t->path, (long long)t->line, column + 1,
+                          f.length < 60 ? (int)f.length : 60, f.text);
+    }
     const int length = f.length < 60 ? (int)f.length : 60;
     return perpi_fail(t->context, PERP_ERROR_INPUT,
                       "%s:%lld: column %d: must be a finite number, got '%.*s' (leave the field "
@@ -237,10 +244,14 @@ static perp_status row_time(table* t, perpi_trajectory* x, double* time)
     const size_t row = (size_t)t->e->columns + 1;
     if (x->rows > 0 && !(*time > t->data->number[t->data->number_count - row])) {
         return perpi_fail(t->context, PERP_ERROR_INPUT,
-                          "%s:%lld: time does not go forward: %.12g after %.12g; sort the rows, or "
-                          "name the column that numbers the trajectories in /trajectory",
-                          t->path, (long long)t->line, now,
-                          t->first_time + t->data->number[t->data->number_count - row]);
+                          "%s:%lld: time does not go forward: %.12g after %.12g; %s", t->path,
+                          (long long)t->line, now,
+                          t->first_time + t->data->number[t->data->number_count - row],
+                          *time == t->data->number[t->data->number_count - row]
+                              ? "keep one row of each time (an exported recording has two at an "
+                                "impact)"
+                              : "sort the rows, or name the column that numbers the trajectories "
+                                "in /trajectory");
     }
     return PERP_OK;
 }
@@ -298,8 +309,12 @@ static perp_status read_lines(table* t, const char* text, size_t length)
     perp_status status = PERP_OK;
     /* spreadsheets begin UTF-8 with a byte order mark */
     const size_t mark = length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+    if (length >= 2 && (memcmp(text, "\xff\xfe", 2) == 0 || memcmp(text, "\xfe\xff", 2) == 0)) {
+        return perpi_fail(t->context, PERP_ERROR_INPUT, "%s: is UTF-16: save it as UTF-8", t->path);
+    }
+    const char ends = memchr(text, '\n', length) == NULL ? '\r' : '\n'; /* alone on old machines */
     for (const char* line = text + mark; status == PERP_OK && line < all;) {
-        const char* end = memchr(line, '\n', (size_t)(all - line));
+        const char* end = memchr(line, ends, (size_t)(all - line));
         const char* next = end != NULL ? end + 1 : all;
         end = end != NULL ? end : all;
         t->line += 1;

@@ -62,4 +62,9 @@ PERP_NODISCARD perp_status perpi_evaluator_run(perpi_evaluator* ev, bool derivat
 /* The loss of a residual; weight: psi(r) / r, slope: psi'(r). */
 double perpi_loss_of(const perpi_estimate* e, double r, double* weight, double* slope);
 
+/* estimate_profile.c: moves ends of intervals outwards where the cost does not rise beyond them. The evaluator is at the
+ * estimate; its parts are lost. widening: of the intervals, as a factor of variances. */
+PERP_NODISCARD perp_status perpi_answer_profile(perpi_evaluator* ev, double widening,
+                                                perpi_answer* answer);
+
 #endif

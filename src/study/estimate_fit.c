@@ -172,7 +172,7 @@ static perp_status evaluate(perpi_fit* f, const perpi_fit_def* def, const double
 static bool is_held(const perpi_fit* f, int32_t i)
 {
     if (i >= f->parameters) {
-        return false;
+        return f->hold_start;
     }
     const perp_unknown* u = &f->e->parameter[i].info;
     return (f->z[i] <= u->low && f->g[i] > 0.0) || (f->z[i] >= u->high && f->g[i] < 0.0);
@@ -256,6 +256,7 @@ perp_status perpi_fit_run(perpi_fit* f, const perpi_fit_def* def)
     perp_status reason;
     f->iterations = 0;
     f->converged = false;
+    f->hold_start = def->hold_start;
     PERPI_TRY(evaluate(f, def, f->z, true, &f->cost, &reason));
     return f->cost < INFINITY ? search(f, def) : reason;
 }

@@ -11,6 +11,7 @@ typedef struct perpi_fit_def {
     const perp_body_state* state; /* the nominal start of the range, of every body */
     /* quadratic prior (z - mean)' information (z - mean) / 2; NULL: none */
     const double *mean, *information;
+    bool hold_start; /* only the parameters move */
 } perpi_fit_def;
 
 typedef struct perpi_fit {
@@ -25,7 +26,7 @@ typedef struct perpi_fit {
     int64_t values;        /* residuals that are not gaps */
     int64_t iterations;    /* of the last fit */
     int64_t evaluations, runs, flagged; /* of all fits */
-    bool converged;
+    bool converged, hold_start;
     perpi_derivative derivative;
     /* scratch */
     double *g, *try_z, *step, *diagonal, *A, *residual, *jacobian;

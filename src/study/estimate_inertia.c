@@ -246,7 +246,7 @@ static perp_status add_parameters(perpi_reader* r, perpi_estimate* e, perpi_iner
     return PERP_OK;
 }
 
-static perp_status replace_scene(perp_study* s, const json_t* root)
+perp_status perpi_estimate_replace_scene(perp_study* s, const json_t* root)
 {
     char* text = json_dumps(root, JSON_REAL_PRECISION(17));
     char* copy = NULL;
@@ -298,7 +298,7 @@ perp_status perpi_inertia_bind(perpi_reader* r, perp_study* s, perpi_inertia* in
     perp_status status = name_places(r, s, inertia, json_object_get(root, "parameters"));
     if (status == PERP_OK) {
         const char* why = prepare_scene(root, inertia);
-        status = why != NULL ? refuse(r, inertia, why) : replace_scene(s, root);
+        status = why != NULL ? refuse(r, inertia, why) : perpi_estimate_replace_scene(s, root);
     }
     json_decref(root);
     return status == PERP_OK ? add_parameters(r, s->estimate, inertia) : status;

@@ -39,4 +39,7 @@ PERP_NODISCARD perp_status perpi_inertia_set(const perpi_inertia* inertia, perp_
 void perpi_inertia_physical(const perpi_inertia* inertia, const double* coordinate,
                             double* physical);
 
+/* The study's scene becomes this one. */
+PERP_NODISCARD perp_status perpi_estimate_replace_scene(perp_study* s, const json_t* root);
+
 #endif

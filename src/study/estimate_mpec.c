@@ -357,6 +357,7 @@ static perp_status fill_answer(program* p)
                             p->report.infeasibility, "complementarity", p->report.complementarity,
                             "simulation_difference", isfinite(off) ? off : -1.0);
         status = find_intervals(p, ev);
+        status = status == PERP_OK ? perpi_answer_profile(ev, 1.0, a) : status;
         if (!p->report.solved) {
             (void)snprintf(a->message, sizeof a->message, "%s", p->report.message);
         } else if (!(off <= SAME_MOTION)) {

@@ -15,10 +15,10 @@
 /* Central differences: the step, as a part of the size of an unknown. Its square is the error that the third derivative
  * makes; rounding divided by it that of the difference. */
 #define DIFFERENCE 6e-6
-/* Adaptive steps differ between the two runs, and with them their errors. A difference whose halves disagree by more than
- * this part of it is taken over a hundred times the distance, up to the largest. */
+/* Runs differ by more than what was moved: adaptive steps are others, with other errors; iterative solvers end within their
+ * tolerance. A difference whose halves disagree by more than this part of it is taken over a hundred times the distance. */
 #define DISAGREE 0.2
-#define LARGEST_DIFFERENCE 0.1
+enum { TRIES = 2, ADAPTIVE_TRIES = 3 };
 /* Rounding of a run, as a part of the largest number. */
 #define ROUNDING 1e-13
 
@@ -571,11 +571,12 @@ static perp_status differentiate(perpi_predictor* p, perpi_prediction* x, int32_
                                  const double* middle, const perp_body_state* end)
 {
     const bool adaptive = perp_sim_def_from_scene(p->study->scene).error > 0.0;
-    const double least = difference_of(p, x, k);
+    const double d = difference_of(p, x, k);
+    const int most = adaptive ? ADAPTIVE_TRIES : k < p->e->parameter_count ? TRIES : 1;
     bool rough = true;
-    for (double times = 1.0; rough && DIFFERENCE * times <= LARGEST_DIFFERENCE; times *= 100.0) {
-        PERPI_TRY(differentiate_over(p, x, k, least * times, middle, end, &rough));
-        rough = rough && adaptive;
+    double times = 1.0;
+    for (int i = 0; rough && i < most; ++i, times *= 100.0) {
+        PERPI_TRY(differentiate_over(p, x, k, times * d, middle, end, &rough));
     }
     return PERP_OK;
 }

@@ -929,9 +929,11 @@ static perp_status fill_answer(shooting* s)
             slopes += slope;
         }
     }
-    const double excess = a->degrees > 0.0 ? squares / a->degrees : 1.0;
-    if (s->e->loss == PERPI_LOSS_SQUARES && a->degrees > 0.0 &&
-        excess > 1.0 + EXCESS * sqrt(2.0 / a->degrees)) {
+    double excess = a->degrees > 0.0 ? squares / a->degrees : 1.0;
+    const bool exceeds = s->e->loss == PERPI_LOSS_SQUARES && a->degrees > 0.0 &&
+                         excess > 1.0 + EXCESS * sqrt(2.0 / a->degrees);
+    excess = exceeds ? excess : 1.0;
+    if (exceeds) {
         for (int32_t k = 0; k < ev->count; ++k) {
             for (int32_t i = 0; i < s->N * s->N; ++i) {
                 ev->part[k].H[i] /= excess;
@@ -966,7 +968,8 @@ static perp_status fill_answer(shooting* s)
     a->runs = ev->runs;
     a->flagged = ev->flagged;
     a->derivative = ev->derivative;
-    return perpi_answer_intervals(s->context, s->e, s->A, a);
+    PERPI_TRY(perpi_answer_intervals(s->context, s->e, s->A, a));
+    return ev->nodes == 0 ? perpi_answer_profile(ev, excess, a) : PERP_OK;
 }
 
 static void say_end(shooting* s)

@@ -204,6 +204,29 @@ static perp_status leave_plateau(window_state* w, const perpi_fit_def* def)
     return PERP_OK;
 }
 
+/* Where the fit is bad: from `begin` with the parameters alone at first, as starts of bodies that touch others give
+ * residuals kinks that hold the search. The better one stays. */
+static perp_status fit_in_stages(window_state* w, const perpi_fit_def* def, const double* begin)
+{
+    perpi_fit* f = w->fit;
+    const size_t size = (size_t)f->n * sizeof *f->z;
+    double* kept = w->scratch + 3 * f->n;
+    const double cost = f->cost;
+    perpi_fit_def held = *def;
+    held.hold_start = true;
+    memcpy(kept, f->z, size);
+    memcpy(f->z, begin, size);
+    perp_status status = perpi_fit_run(f, &held);
+    if (status == PERP_OK) {
+        status = perpi_fit_run(f, def);
+    }
+    if (status == PERP_OK && f->cost < cost) {
+        return PERP_OK;
+    }
+    memcpy(f->z, kept, size);
+    return perpi_fit_run(f, def);
+}
+
 static perp_status fit_window(window_state* w, const perpi_trajectory* t, int32_t first,
                               int32_t row)
 {
@@ -214,9 +237,14 @@ static perp_status fit_window(window_state* w, const perpi_trajectory* t, int32_
                                .mean = w->mean,
                                .information = w->prior};
     perpi_fit* f = w->fit;
+    double* begin = w->scratch + 2 * f->n;
+    memcpy(begin, f->z, (size_t)f->n * sizeof *begin);
     perp_status status = perpi_fit_run(f, &def);
     if (status == PERP_OK) {
         status = leave_plateau(w, &def);
+    }
+    if (status == PERP_OK && perpi_fit_excess(w->e, f->squares, (double)(f->values - f->n)) > 1.0) {
+        status = fit_in_stages(w, &def, begin);
     }
     w->answer->iterations += f->iterations;
     w->windows += 1;
@@ -316,9 +344,9 @@ static perp_status create_window(window_state* w)
     const size_t n = (size_t)w->fit->n;
     PERPI_TRY(perpi_alloc(context, 2 * bodies, sizeof *w->state, &w->state));
     w->next = w->state + bodies;
-    PERPI_TRY(perpi_alloc(context, n * (3 * n + 3), sizeof *w->mean, &w->mean));
+    PERPI_TRY(perpi_alloc(context, n * (3 * n + 5), sizeof *w->mean, &w->mean));
     w->scratch = w->mean + n;
-    w->prior = w->scratch + 2 * n;
+    w->prior = w->scratch + 4 * n;
     w->information = w->prior + n * n;
     w->transition = w->information + n * n;
     return perpi_alloc(context, n, sizeof *w->pivot, &w->pivot);

@@ -427,7 +427,9 @@ static perp_status read_study(perpi_reader* r, perp_study* s)
 perp_status perpi_study_scene(const perp_study* s, perp_scene** scene)
 {
     const size_t length = strlen(s->scene_text);
-    if (perp_scene_is_robot(s->scene_path)) {
+    /* unless it was replaced by a scene */
+    if (perp_scene_is_robot(s->scene_path) &&
+        s->scene_text[strspn(s->scene_text, " \t\r\n")] != '{') {
         const perp_urdf_options options = perp_urdf_options_default();
         return perp_scene_parse_urdf(s->context, s->scene_text, length, s->scene_path, &options,
                                      NULL, 0, scene);

@@ -5,7 +5,9 @@
  *            Lewis, Overton, Nonsmooth optimization via quasi-Newton methods, Math. Program. 141 (2013): BFGS with the
  *            weak conditions of Wolfe, which also descends along kinks;
  *            Fletcher, Xu, Hybrid methods for nonlinear least squares, IMA J. Numer. Anal. 7 (1987): the curvature of Gauss and
- *            Newton as long as steps reduce the value by a fifth (or by a quarter of what it expects), else BFGS from there
+ *            Newton as long as steps reduce the value by a fifth (or by a quarter of what it expects), else BFGS from there;
+ *            Nielsen, Damping parameter in Marquardt's method, IMM-REP-1999-05, TU Denmark (1999): damping by the part of the
+ *            expected fall that a step brings
  * Departure  the second derivatives B are kept, not their inverse: the step of the unknowns that are free is then that of
  *            B alone, whichever bounds held before
  *
@@ -28,6 +30,7 @@
 #define GOOD_PART 0.25 /* likewise, of the fall that it expects */
 #define FIRST_DAMPING 1e-1
 #define LEAST_DAMPING 1e-7
+#define RAISED_DAMPING 1e-3 /* at least, after a step that does not descend */
 #define MOST_DAMPING 1e2
 #define NEWTON_REACH 8.0 /* of the first steps */
 enum { FLAGGED_FAILURES = 3, FLAGGED_TRIALS = 10, TRIALS = 60 };
@@ -49,13 +52,14 @@ typedef struct quasi_newton {
     double *b, *factor, *d, *work;
     bool fresh;  /* B is a multiple of the identity */
     bool newton; /* B is the curvature of the present point, and damping times its diagonal */
-    double damping;
-    double expected;     /* the fall by B, of the whole direction */
-    double reach;        /* the longest step */
-    double length;       /* of the last trial */
-    double accepted;     /* of the last step */
-    bool flagged;        /* a trial of the present step has flagged steps */
-    int32_t flag_failed; /* such steps in a row without descent */
+    double damping, growth; /* growth: of the damping, with the next step that does not descend */
+    double expected;        /* the fall by B, of the whole direction */
+    double predicted;       /* the fall by the curvature without damping */
+    double reach;           /* the longest step */
+    double length;          /* of the last trial */
+    double accepted;        /* of the last step */
+    bool flagged;           /* a trial of the present step has flagged steps */
+    int32_t flag_failed;    /* such steps in a row without descent */
 } quasi_newton;
 
 static double dot(int32_t n, const double* a, const double* b)
@@ -135,7 +139,9 @@ static bool damp(quasi_newton* q)
     if (!q->newton || !(q->damping < MOST_DAMPING)) {
         return false;
     }
-    q->damping = q->damping < 0.01 ? 0.1 : 10.0 * q->damping;
+    q->damping *= q->growth;
+    q->damping = q->damping < RAISED_DAMPING ? RAISED_DAMPING : q->damping;
+    q->growth *= 2.0;
     return use_curvature(q);
 }
 
@@ -249,11 +255,11 @@ typedef enum step_end {
 } step_end;
 
 /* d' B d */
-static double curvature_along(const quasi_newton* q)
+static double curvature_along(const quasi_newton* q, const double* b)
 {
     double sum = 0.0;
     for (int32_t i = 0; i < q->n; ++i) {
-        sum += q->d[i] * dot(q->n, q->b + i * q->n, q->d);
+        sum += q->d[i] * dot(q->n, b + i * q->n, q->d);
     }
     return sum;
 }
@@ -262,7 +268,8 @@ static double curvature_along(const quasi_newton* q)
 static step_end search_line(quasi_newton* q)
 {
     const double down = dot(q->n, q->at.g, q->d), size = largest(q->n, q->d);
-    q->expected = -down - 0.5 * curvature_along(q);
+    q->expected = -down - 0.5 * curvature_along(q, q->b);
+    q->predicted = q->newton ? -down - 0.5 * curvature_along(q, q->at.c) : 0.0;
     double low = 0.0, high = INFINITY, part = 1.0;
     bool found = false;
     q->flagged = false;
@@ -340,7 +347,10 @@ static void take_step(quasi_newton* q)
     const bool good = fall >= GOOD_FALL * fabs(q->at.f) ||
                       (q->newton && fall >= GOOD_PART * q->expected && q->expected > 0.0);
     if (q->newton) {
-        q->damping *= 0.1;
+        const double gain = q->predicted > 0.0 ? 2.0 * fall / q->predicted - 1.0 : 0.0;
+        const double less = 1.0 - gain * gain * gain;
+        q->damping *= less > 1.0 / 3.0 ? less : 1.0 / 3.0;
+        q->growth = 2.0;
         q->damping = q->damping < LEAST_DAMPING ? LEAST_DAMPING : q->damping;
         q->out->newton += 1;
     }
@@ -597,7 +607,8 @@ perpi_search_end perpi_search_gradient(perp_context* context, const perpi_search
                       .reach = 1.0,
                       .accepted = 1.0,
                       .length = 1.0,
-                      .damping = FIRST_DAMPING};
+                      .damping = FIRST_DAMPING,
+                      .growth = 2.0};
     *out = (perpi_gradient_outcome){.reason = "", .scale = 1.0};
     perp_status status = perpi_alloc(context, 8 * m + 5 * m * m, sizeof *q.room, &q.room);
     if (status == PERP_OK) {

@@ -196,7 +196,7 @@ def sums_of_squares_are_minimised_by_gauss_and_newton():
              "minimise": "r", "method": "gradient"}
     done = solve(design("squares", scene, **block))
     assert done["best"] < 1e-12 and done["gradient"]["newton"] > 0, done
-    assert done["evaluations"] < 35, done
+    assert done["evaluations"] < 40, done  # BFGS: 57
     # an objective without squares has no such curvature
     other = solve(design("line", scene, unknown=block["unknown"], minimise="exp(-r)*0 + a*b*0.1 + r*0 + a", method="gradient"))
     assert other["gradient"]["newton"] == 0, other

@@ -132,4 +132,38 @@ def gradients_with_velocity_limits_are_those_of_differences_or_refused():
     assert "velocity_limit" in refused.err, refused.err
 
 
+def on_frames(**more):
+    """A lever on three hinges and one on a slide and a hinge, with laws on their coordinates, which falls on a floor."""
+    def frame(name, x):
+        return {"name": name, "massless": True, "position": [x, 0, 1]}
+
+    def joint(name, kind, a, b, x, axis, **laws):
+        return {"name": name, "type": kind, "a": a, "b": b, "at": [x, 0, 1], "axis": axis, **laws}
+    tree = scene(**more)
+    tree["bodies"] += [frame("f", -0.1), frame("g", -0.1), frame("h", 0.1)]
+    tree["bodies"][1]["inertia"], tree["bodies"][2]["inertia"] = [0.02, 0.05, 0.06], [0.02, 0.05, 0.06]
+    tree["joints"] = [
+        joint("x", "revolute", "world", "f", -0.1, [1, 0, 0], damping=0.05),
+        joint("y", "revolute", "f", "g", -0.1, [0, 1, 0], limits=[-0.9, 0.3], armature=0.02),
+        joint("z", "revolute", "g", "left", -0.1, [0, 0, 1], friction=0.1),
+        joint("slide", "prismatic", "h", "world", 0.1, [0, 0, 1], limits=[-0.1, 0.1]),
+        joint("hinge", "revolute", "h", "right", 0.1, [0, 1, 0], motor={"type": "velocity", "target": 1, "max_effort": 3})]
+    tree["controllers"] = [{"type": "pd", "joint": "z", "kp": 5, "kd": 0.1, "target": 0.3}]
+    return tree
+
+
+@test
+def joints_on_massless_bodies_verify_and_resume_in_every_setting():
+    for name, more in {**VARIANTS, "implicit": {"stepper": "implicit"}, "geometric": {"stepper": "geometric-implicit"}}.items():
+        tree = on_frames(**more)
+        write("s.json", tree)
+        done = perp("run", "s.json", "--out", "whole.h5", "--json").json
+        assert done["status"] == "ok", (name, done)
+        size = abs(done["energy"]["initial_total"]) + 1
+        assert abs(done["energy_ledger"]["unexplained"]) <= 1e-7 * size, (name, done["energy_ledger"])
+        perp("verify", "whole.h5")
+        rest = perp("run", "--resume", "whole.h5@0.2", "--duration", repr(tree["duration"]), "--json").json
+        assert rest["energy"]["total"] == done["energy"]["total"], (name, rest["energy"], done["energy"])
+
+
 main("robot_features")

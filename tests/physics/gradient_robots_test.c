@@ -96,7 +96,8 @@ TEST(a_geared_wheel_has_the_derivative_of_its_recursion)
     const char* const by[MOST] = {"A", "r", "f", "i"};
     const slopes s = find_slopes(
         "{'dimension': 2, 'gravity': [0, 0], 'step': 0.01, 'duration': 0.4, 'tolerance': 1e-12,"
-        " 'parameters': {'A': 0.2, 'r': -1.5, 'f': 2, 'i': 0.5}, 'bodies': [{'name': 'a', 'mass': 1,"
+        " 'parameters': {'A': 0.2, 'r': -1.5, 'f': 2, 'i': 0.5}, 'bodies': [{'name': 'a', 'mass': "
+        "1,"
         " 'inertia': 'i', 'shapes': [{'type': 'circle', 'radius': 0.2}]}, {'name': 'b', 'mass': 1,"
         " 'inertia': 0.3, 'shapes': [{'type': 'circle', 'radius': 0.2}], 'position': [1, 0]}],"
         " 'joints': [{'name': 'j', 'type': 'revolute', 'a': 'world', 'b': 'a', 'at': [0, 0],"
@@ -237,6 +238,26 @@ TEST(feed_forward_of_gravity_agrees_with_differences)
     }
 }
 
+/* A joint whose rate is limited: below the limit its controller is as any other, beyond it the step is flagged. */
+TEST(controllers_below_the_velocity_limit_agree_with_differences)
+{
+    static const char arm[] =
+        "{'dimension': 2, 'gravity': [0, -9.81], 'step': 0.01, 'duration': 0.3, 'tolerance': 1e-12,"
+        " 'parameters': {'m': 1.3, 'k': %s}, 'bodies': [{'name': 'b', 'mass': 'm', 'shapes':"
+        " [{'type': 'box', 'size': [0.4, 0.05]}], 'position': [0.2, 0]}], 'joints': [{'name': 'j',"
+        " 'type': 'revolute', 'a': 'world', 'b': 'b', 'at': [0, 0], 'velocity_limit': %s}],"
+        " 'controllers': [{'type': 'pid', 'joint': 'j', 'kp': 'k', 'ki': 2, 'kd': 1, 'target':"
+        " '0.5*sin(3*t)'}], 'measures': {'m': 'b.position.x + 0.1*b.angular_velocity'}}";
+    const char* const by[MOST] = {"m", "k"};
+    char text[2048];
+    (void)snprintf(text, sizeof text, arm, "20", "50");
+    check_slopes(text, by, true);
+    (void)snprintf(text, sizeof text, arm, "200", "0.5");
+    const slopes s = find_slopes(text, by, PERP_GRADIENT_ADJOINT, false);
+    CHECK_EQ_INT(s.status, PERP_OK);
+    CHECK(s.flags.choice > 0);
+}
+
 /* Balls and boxes in flight, off centre and with friction: two bodies that act only on each other. */
 TEST(bodies_that_meet_in_flight_agree_with_differences)
 {
@@ -288,6 +309,32 @@ TEST(adaptive_steps_with_joints_agree_with_differences)
                    "{'error': 0.5, 'initial': 0.01, 'min': 0.01, 'max': 0.01}", "", "revolute",
                    ", {'name': 'g', 'type': 'gear', 'joints': ['j0', 'j1'], 'ratio': 'k'}");
     check_slopes(text, ARM_BY, false);
+}
+
+/* ---- random scenes -------------------------------------------------------------------------------*/
+
+/* The first of `gradient_cases --robots`, one of each kind. */
+TEST(random_robots_agree_with_differences)
+{
+    enum { SCENES = GRADIENT_ROBOT_KINDS };
+    static gradient_case c;
+    int compared = 0;
+    perp_context* context = NULL;
+    REQUIRE_OK(perp_context_create(NULL, &context));
+    for (uint32_t seed = 1; seed <= SCENES; ++seed) {
+        gradient_case_write_robot(seed, &c);
+        const gradient_case_result r = gradient_case_compare(context, &c);
+        if (r.status != PERP_OK) {
+            TEST_PRINT("seed %u (%s): %s", seed, c.name, perp_context_error(context));
+        }
+        CHECK_EQ_INT(r.status, PERP_OK);
+        if (r.status == PERP_OK && r.flags.flagged == 0 && r.noise <= 1e-7) {
+            compared += 1;
+            CHECK_AT_MOST(r.off, 1e-6);
+        }
+    }
+    CHECK(compared >= SCENES / 2);
+    perp_context_destroy(context);
 }
 
 /* ---- validity ------------------------------------------------------------------------------------*/

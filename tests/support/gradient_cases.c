@@ -295,8 +295,8 @@ static void write_arm(gradient_case* c, uint32_t* s, bool corrected)
     put_floor(c, dimension);
     for (int i = 0; i < c->bodies; ++i) {
         const bool round = chance(s, 0.4);
-        put(c, ", {'name': 'b%d', 'mass': %s, 'position': [%.3f, %s%.4f], 'velocity': [0, %s%s],", i,
-            i == 0 ? "'m'" : "0.5", 0.2 + 0.4 * i, dimension == 3 ? "0, " : "", height,
+        put(c, ", {'name': 'b%d', 'mass': %s, 'position': [%.3f, %s%.4f], 'velocity': [0, %s%s],",
+            i, i == 0 ? "'m'" : "0.5", 0.2 + 0.4 * i, dimension == 3 ? "0, " : "", height,
             dimension == 3 ? "0, " : "", i == c->bodies - 1 ? "'-v'" : "0");
         if (round) {
             put(c, "'shapes': [{'type': '%s', 'radius': 0.06}]}",
@@ -310,7 +310,8 @@ static void write_arm(gradient_case* c, uint32_t* s, bool corrected)
     for (int i = 0; i < c->bodies; ++i) {
         put_joint(c, s, dimension, i, height);
     }
-    const int a = (int)draw(s, 0, c->bodies), b = (a + 1 + (int)draw(s, 0, c->bodies - 1)) % c->bodies;
+    const int a = (int)draw(s, 0, c->bodies),
+              b = (a + 1 + (int)draw(s, 0, c->bodies - 1)) % c->bodies;
     const bool soft = corrected || chance(s, 0.4);
     if (chance(s, 0.7)) {
         put(c, ", {'name': 'g', 'type': 'gear', 'joints': ['j%d', 'j%d'], 'ratio': '%.3f*k'", a, b,
@@ -329,8 +330,9 @@ static void write_arm(gradient_case* c, uint32_t* s, bool corrected)
             (int)draw(s, 0, c->bodies), draw(s, 5, 30), draw(s, 0, 5), draw(s, 0.2, 2));
     }
     if (chance(s, 0.3)) {
-        put(c, ", 'forces': [{'type': 'spring', 'a': 'b0', 'b': 'b%d', 'stiffness': %.2f, 'damping':"
-               " 0.2, 'rest': 0.3%s}]",
+        put(c,
+            ", 'forces': [{'type': 'spring', 'a': 'b0', 'b': 'b%d', 'stiffness': %.2f, 'damping':"
+            " 0.2, 'rest': 0.3%s}]",
             c->bodies - 1, draw(s, 5, 60), chance(s, 0.5) ? ", 'implicit': true" : "");
     }
     put(c, ", 'measures': {'m': 'b%d.position.%s + 0.1*b0.angular_velocity%s + j0.coordinate.1'}}",
@@ -346,14 +348,16 @@ static void write_bounces(gradient_case* c, uint32_t* s, bool plate)
     put(c, "'restitution': %.3f, 'bodies': [", draw(s, 0.3, 0.8));
     if (plate) {
         put(c,
-            "{'name': 'plate', 'type': 'kinematic', 'shapes': [{'type': 'box', 'size': [9, %s0.2]}],"
+            "{'name': 'plate', 'type': 'kinematic', 'shapes': [{'type': 'box', 'size': [9, "
+            "%s0.2]}],"
             " 'motion': {'position': ['0.03*v*sin(%.2f*t)', %s'-0.1 + 0.02*v*cos(%.2f*t)']}}, ",
             dimension == 3 ? "9, " : "", draw(s, 5, 15), dimension == 3 ? "0, " : "",
             draw(s, 5, 15));
     }
     for (int i = 0; i < c->bodies; ++i) {
         const bool round = i % 2 == 1 || chance(s, 0.5);
-        put(c, "%s{'name': 'b%d', 'mass': %s, 'position': [%.4f, %s%.4f], 'velocity': [%s, %s%.3f],",
+        put(c,
+            "%s{'name': 'b%d', 'mass': %s, 'position': [%.4f, %s%.4f], 'velocity': [%s, %s%.3f],",
             i > 0 ? ", " : "", i, i == 0 ? "'m'" : "0.7", plate ? 0.8 * i : 0.36 * i,
             dimension == 3 ? "0.01, " : "", draw(s, 0.2, 0.3),
             i == 0 ? (plate ? "'0.4*v'" : "'2.5*v'") : "-0.2", dimension == 3 ? "0.1, " : "",
@@ -400,8 +404,9 @@ static void write_walker(gradient_case* c, uint32_t* s)
     put(c, ", {'name': 'g', 'type': 'gear', 'joints': ['j1', 'j2'], 'ratio': '%.3f*k'}",
         draw(s, 0.5, 1.5));
     if (chance(s, 0.5)) {
-        put(c, ", {'name': 'h', 'type': 'gear', 'joints': ['j2', 'j3'], 'ratio': 1, 'stiffness':"
-               " %.2f, 'damping': 0.02}",
+        put(c,
+            ", {'name': 'h', 'type': 'gear', 'joints': ['j2', 'j3'], 'ratio': 1, 'stiffness':"
+            " %.2f, 'damping': 0.02}",
             draw(s, 0.5, 5));
     }
     put(c, "], 'measures': {'m': 'b0.position.x + 0.2*b0.velocity.y + 0.2*b0.angle'}}");

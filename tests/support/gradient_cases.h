@@ -19,7 +19,8 @@ typedef struct gradient_case {
     int bodies;
     const char* parameter[GRADIENT_CASE_MOST];
     int32_t parameter_count;
-    double smooth; /* of a smoothed gradient, with the contact model 'standard'; 0: as it is written */
+    double
+        smooth; /* of a smoothed gradient, with the contact model 'standard'; 0: as it is written */
     char text[GRADIENT_CASE_TEXT]; /* of the scene; its measure is "m" */
 } gradient_case;
 
@@ -33,7 +34,7 @@ typedef struct gradient_case_result {
     perp_status status; /* not OK: perp_context_error says why */
     perp_gradient_flags flags;
     int64_t changes; /* of the state (open, sticks, slides) of a contact from a step to the next */
-    double off; /* the largest disagreement, relative to the largest derivative; NaN: flagged */
+    double off;   /* the largest disagreement, relative to the largest derivative; NaN: flagged */
     double noise; /* of the differences, likewise */
 } gradient_case_result;
 

@@ -125,7 +125,7 @@ static inline candidates touches_create(void)
     candidates t = {NULL, {0}};
     CHECK_OK(perp_context_create(NULL, &t.context));
     t.list.context = t.context;
-    t.list.turn = INFINITY;
+    t.list.turn = t.list.turn_most = INFINITY;
     return t;
 }
 
