@@ -71,7 +71,7 @@ enum {
     LOOSE_MIN = 1000,    /* constraints between bodies: fewer are factored quickly in any case */
     LOOSE_BUDGET = 150,  /* Newton steps */
     LOCAL_MIN = 100,     /* constraints: from here on local changes are looked for */
-    QUICK_MIN = 100,     /* constraints: from here on lambda falls as next_step says */
+    QUICK_MIN = 100,     /* constraints, where choices are made: lambda falls as next_step says */
     STILL_STEPS = 3,     /* Newton steps of a proximal step that changed little */
     FAILED_MAX = 3,      /* proximal steps in a row, before the convex law is taken; ... */
     FAILED_NEAR_MAX = 8, /* ... below a residual of HAND_OVER, where it would lead away */
@@ -665,7 +665,7 @@ static void begin_law(course* k)
  * need 289 factorisations in the mean, 0.3 and 4 need 210. */
 static void next_step(const bodies* s, course* k, bool good, int32_t took, double before)
 {
-    const bool quick = k->P->constraint_count >= QUICK_MIN && !k->bold;
+    const bool quick = k->choice != NULL && k->P->constraint_count >= QUICK_MIN && !k->bold;
     if (good) {
         k->failed = 0;
         double easy = k->bold ? 0.1 : (k->choice != NULL || quick) && took <= 2 ? 0.2 : 0.5;
