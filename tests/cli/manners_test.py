@@ -191,10 +191,10 @@ def on_terminal(*args, columns=80, rows=24, env=None, cwd=None):
 
 
 def lasting_scene():
-    """Half a second of work, be it an optimised build or one full of checks."""
+    """Most of a second of work, be it an optimised build or one full of checks."""
     scene = write_scene("lasting.json", step=2e-5, duration=0.02, record={"every": 1000})
-    seconds = perp("run", scene, "--json").json["wall_seconds"]
-    return write_scene("lasting.json", step=2e-5, duration=round(0.02 * 0.6 / seconds, 3),
+    seconds = min(perp("run", scene, "--json").json["wall_seconds"] for _ in range(3))  # other tests run beside it
+    return write_scene("lasting.json", step=2e-5, duration=round(0.02 * 0.8 / seconds, 3),
                        record={"every": 1000})
 
 

@@ -540,10 +540,11 @@ static double speed_at_hinge(const scene_sim* s)
 /* A scene that gives a rod a velocity without the angular velocity that belongs to it. */
 TEST(velocities_that_contradict_a_joint_are_not_carried_on)
 {
-    scene_sim s = scene_sim_open(
-        "{'gravity':[0,0,-9.81],'step':0.01,'duration':1,'joint_direction':'auto',"
-        "'bodies':[{'name':'a','mass':1,'position':[0.25,0,0],'velocity':[1,0,3],'shapes':[{'type':'box','size':[0.5,0.1,0.1]}]}],"
-        "'joints':[" HINGE("i", "world", "a", "0") "]}");
+    scene_sim s =
+        scene_sim_open("{'gravity':[0,0,-9.81],'step':0.01,'duration':1,'joint_direction':'auto',"
+                       "'bodies':[{'name':'a','mass':1,'position':[0.25,0,0],'velocity':[1,0,3],'"
+                       "shapes':[{'type':'box','size':[0.5,0.1,0.1]}]}],"
+                       "'joints':[" HINGE("i", "world", "a", "0") "]}");
     REQUIRE(s.sim != NULL);
     double worst = 0.0, least = INFINITY, most = 0.0;
     for (int i = 0; i < 50; ++i) {
