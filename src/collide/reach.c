@@ -538,8 +538,10 @@ perp_status perpi_reach_copy(perp_context* context, const perp_model* model,
         return status;
     }
     reach->model = model;
-    memcpy(reach->pair, from->pair, from->pair_count * sizeof *reach->pair);
-    memcpy(reach->joint, from->joint, from->joint_count * sizeof *reach->joint);
+    if (from->pair_count > 0) { /* and so joints */
+        memcpy(reach->pair, from->pair, from->pair_count * sizeof *reach->pair);
+        memcpy(reach->joint, from->joint, from->joint_count * sizeof *reach->joint);
+    }
     reach->pair_count = from->pair_count;
     reach->joint_count = from->joint_count;
     *out = reach;

@@ -98,7 +98,8 @@ void perpi_linear_step_set_report(perpi_linear_step* l, const perpi_linear_repor
 
 perp_status perpi_linear_room(perpi_linear_step* l)
 {
-    const size_t dofs = (size_t)l->dofs, rows = (size_t)l->rows;
+    /* one more: arrays of nothing are filled and copied like others */
+    const size_t dofs = (size_t)l->dofs + 1, rows = (size_t)l->rows + 1;
     perp_context* c = l->context;
     struct {
         double** array;

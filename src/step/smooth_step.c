@@ -417,7 +417,9 @@ perp_status perpi_smooth_solve(perpi_smooth_solver* s, const perpi_step_input* i
     }
     if (status == PERP_OK) {
         memcpy(v, l->v, (size_t)l->dofs * sizeof *v);
-        memcpy(p, l->p, (size_t)l->rows * sizeof *p);
+        if (l->rows > 0) {
+            memcpy(p, l->p, (size_t)l->rows * sizeof *p);
+        }
     }
     return status;
 }
