@@ -447,14 +447,19 @@ perp_status perpi_linear_make_projection(perpi_linear_step* l)
 
 /* ---- displacements through the projection ----------------------------------------------------------*/
 
+/* Room for a right-hand side behind what perpi_linear_solve uses. */
+static perp_status room_to_project(perpi_linear_step* x)
+{
+    const size_t need = 3 * (size_t)(x->dofs + x->rows) + (size_t)(x->dofs + 2 * x->rows);
+    return perpi_grow(x->context, &x->work, &x->work_capacity, need, sizeof *x->work);
+}
+
 perp_status perpi_linear_project(perpi_linear_step* l, const double* parameter, double* dx)
 {
     perpi_linear_step* x = l->project;
     const perpi_linear_size at = perpi_linear_size_of(l->step.in.model);
     const int32_t n = perpi_v_stride(l->step.in.model);
-    const size_t need = 3 * (size_t)(x->dofs + x->rows) + (size_t)(x->dofs + 2 * x->rows);
-    const perp_status status =
-        perpi_grow(x->context, &x->work, &x->work_capacity, need, sizeof *x->work);
+    const perp_status status = room_to_project(x);
     if (status != PERP_OK) {
         return status;
     }
@@ -475,9 +480,7 @@ perp_status perpi_linear_project_adjoint(perpi_linear_step* l, const double* y_n
     perpi_linear_step* x = l->project;
     const perpi_linear_size at = perpi_linear_size_of(l->step.in.model);
     const int32_t n = perpi_v_stride(l->step.in.model);
-    const size_t need = 3 * (size_t)(x->dofs + x->rows) + (size_t)(x->dofs + 2 * x->rows);
-    const perp_status status =
-        perpi_grow(x->context, &x->work, &x->work_capacity, need, sizeof *x->work);
+    const perp_status status = room_to_project(x);
     if (status != PERP_OK) {
         return status;
     }
