@@ -635,7 +635,7 @@ static double row_rounding(const perp_contact_problem* P, const perp_constraint*
 
 /* Of a joint whose own terms are below the floor of S_c: its velocities without the rounding that they have from the
  * terms of the bodies. */
-static void excuse_rounding(const perp_contact_problem* P, scratch* s)
+static void subtract_rounding(const perp_contact_problem* P, scratch* s)
 {
     for (int32_t ci = 0; ci < P->constraint_count; ++ci) {
         const perp_constraint* c = &P->constraint[ci];
@@ -854,7 +854,7 @@ perp_contact_residual perpi_contact_residual_rows(const perp_contact_problem* pr
                            MOTION_FLOOR, &s)) {
         return not_finite;
     }
-    excuse_rounding(problem, &s);
+    subtract_rounding(problem, &s);
     perp_contact_residual r = {.worst_constraint = -1};
     visit_groups(problem, &s, &r.normal, &r.worst, &r.worst_constraint);
     r.dynamics = dynamics_off(problem, &s);

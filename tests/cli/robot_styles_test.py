@@ -242,4 +242,4 @@ def what_is_not_supported_is_refused_with_its_line():
         assert line in bad.err and why in bad.err, (name, bad.err)
 
 
-main("robot_zoo")
+main("robot_styles")
