@@ -41,6 +41,7 @@
 #define LEAST_GOAL 1e-13 /* of a tolerance below 1e-9: rounding, which a correction cannot reach, */
 #define MORE 1e3         /* unless the tolerance asks for more: a tenth of it */
 #define SIGMA 1e6
+#define MOVES 1e-6 /* of the speeds that impulses make: less is rest */
 enum {
     LARGEST =
         96, /* velocities of an island that is corrected: the matrix is dense below its envelope */
@@ -412,11 +413,9 @@ static void recompute_soft_rows(const warm* w)
     }
 }
 
-static perp_status correct(warm* w, double goal, perpi_made* made)
+/* The smallest change of p with which the active rows stand still. */
+static perp_status hold_active(warm* w, double goal, perpi_made* made)
 {
-    if (!find_active(w)) {
-        return PERP_OK;
-    }
     fill_matrix(w);
     if (!factor_matrix(w)) {
         return PERP_OK;
@@ -433,8 +432,13 @@ static perp_status correct(warm* w, double goal, perpi_made* made)
     }
     recompute_soft_rows(w);
     const perp_status status = perpi_contact_residual_at(w->s, w->P, w->v, w->p, &made->residual);
-    made->checked = made->residual.worst <= (goal > LEAST_GOAL ? GOAL_STILL * goal : goal);
+    made->checked = made->residual.worst <= goal; /* what is left is rounding */
     return status;
+}
+
+static perp_status correct(warm* w, double goal, perpi_made* made)
+{
+    return find_active(w) ? hold_active(w, goal, made) : PERP_OK;
 }
 
 /* ---- contacts that slip --------------------------------------------------------------------------------
@@ -816,6 +820,73 @@ perp_status perpi_check_warm_start(perpi_solver* s, const perp_contact_problem* 
         made->report.outcome = PERP_OUTCOME_SOLVED;
         made->report.residual = made->residual.worst;
         memcpy(made->report.detail, text[which], sizeof text[which]);
+    }
+    perpi_arena_rewind(&s->arena, mark);
+    return status;
+}
+
+/* ---- rest ----------------------------------------------------------------------------------------------*/
+
+/* R of the rows of contacts that are closed and do not open at the velocities `guess`; of the others as in the answer
+ * at hand. Contacts begin without impulse. Returns whether such a contact moves in that answer, or its friction is at the limit although it
+ * does not: the next step would have to be solved anew, and its impulses drift. known: impulses of a step before are known; then everything must have been at
+ * rest. */
+static bool find_resting(const warm* w, const double* guess, bool known)
+{
+    const perp_contact_problem* P = w->P;
+    double speed = 0.0;
+    bool needed = false;
+    for (int32_t r = 0; r < P->row_count; ++r) {
+        const double t = w->W[r] * fabs(w->p[r]);
+        speed = t > speed ? t : speed;
+    }
+    const double rest = MOVES * speed;
+    for (int32_t ci = 0; ci < P->constraint_count; ++ci) {
+        const perp_constraint* c = &P->constraint[ci];
+        const bool contact = c->kind == PERP_CONSTRAINT_CONTACT;
+        const double *u = w->u + c->row, *W = w->W + c->row;
+        double *p = w->p + c->row, *R = w->R + c->row;
+        bool active = true;
+        if (contact) {
+            active = perpi_row_velocity(P, c, 0, guess) <= rest;
+            needed = needed || (active && p[0] > 0.0 && !sticks(c, p, u, W));
+        } else if (c->kind == PERP_CONSTRAINT_BOUNDED) {
+            if (!keeps_bounds(P, c, p, u, W, &active)) {
+                return false;
+            }
+        } else if (c->kind != PERP_CONSTRAINT_EQUALITY) {
+            return false;
+        }
+        for (int32_t r = 0; r < c->rows; ++r) {
+            const double soft = compliance_of(P, c, r);
+            R[r] = !active ? 0.0 : soft > 0.0 ? 1.0 / (soft + (W[r] - soft) / SIGMA) : SIGMA / W[r];
+            if (contact && known && active && !(fabs(perpi_row_velocity(P, c, r, guess)) <= rest)) {
+                return false;
+            }
+            needed = needed || (contact && active && fabs(u[r]) > rest);
+            p[r] = contact ? 0.0 : p[r];
+        }
+    }
+    return needed;
+}
+
+perp_status perpi_prefer_rest(perpi_solver* s, const perp_contact_problem* P, double goal,
+                              const double* guess, bool known, double* x, perpi_made* made)
+{
+    const perpi_arena_mark mark = perpi_arena_get_mark(&s->arena);
+    warm w = {.s = s, .P = P, .v = x, .p = x + P->dof_count};
+    double *work = NULL, *unused = NULL;
+    if (P->group_count > 0 || P->dof_count > LARGEST) {
+        return PERP_OK;
+    }
+    perp_status status = reserve_warm(&w, &work, &unused);
+    if (status == PERP_OK) {
+        find_blocks(&w);
+        (void)perpi_contact_residual_rows(P, w.v, w.p, work, &w.u, &w.W);
+        if (find_resting(&w, guess, known)) {
+            perpi_motion_of(P, P->M_factor, w.p, w.v);
+            status = hold_active(&w, goal, made);
+        }
     }
     perpi_arena_rewind(&s->arena, mark);
     return status;

@@ -294,7 +294,8 @@ static bool stretch(const local_cylinder* c, const local_axis* axis, bool faces,
 enum { KIND_CLOSEST = 0, KIND_LOW = 1, KIND_HIGH = 2 };
 
 /* The axis is outside. Over a face, or along the side, the capsule rests on both ends of the
- * supported part; the closest point is added only if it is nearer. */
+ * supported part; the closest point is added only if it is nearer. Where the axes cross at a small angle, an end is open by the square of
+ * that angle only: without a row for it the capsule would turn into the side within the step, at one end and then at the other. */
 static perp_status capsule_outside(const local_cylinder* c, const local_axis* axis, double t,
                                    double margin, perpi_candidate_list* list)
 {
@@ -303,7 +304,8 @@ static perp_status capsule_outside(const local_cylinder* c, const local_axis* ax
     const double least = project(c, p, &q);
     const uint32_t region = region_of(c, p);
     const bool along_face = region == FACE_LOW || region == FACE_HIGH;
-    const bool along_side = region == SIDE;
+    const double across = sqrt(axis->u.x * axis->u.x + axis->u.y * axis->u.y);
+    const bool along_side = region == SIDE && across < PERPI_CANDIDATE_OBLIQUE;
     double nearest = INFINITY, end[2];
     if ((along_face || along_side) && stretch(c, axis, along_side, &end[0], &end[1]) &&
         end[1] - end[0] > PERPI_CANDIDATE_SAME * c->size) {
