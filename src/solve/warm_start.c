@@ -60,6 +60,7 @@ typedef struct warm {
     const perp_contact_problem* P;
     double *v, *p;
     double* f;        /* dof_count */
+    double* size;     /* per block: energy of the impulses */
     size_t* M_at;     /* per block: where its mass block starts */
     double *u, *W;    /* of the residual check, row_count */
     double* R;        /* row_count; 0: the row is not active */
@@ -88,13 +89,13 @@ static inline double add_impulses(int32_t rows, int32_t nv, const double* J, con
     return sum;
 }
 
-/* Whether M v of the guess differs from k + J' p by no more than the part `still` of the impulses, all of
+/* Whether M v of the guess differs from k + J' p by no more than the part `still` of the impulses on that body, all of
  * it as energies. */
 static bool is_stationary(const warm* w, const double* guess, double still)
 {
     const perp_contact_problem* P = w->P;
-    double off = 0.0, size = 0.0;
     memcpy(w->f, P->k, (size_t)P->dof_count * sizeof *w->f);
+    memset(w->size, 0, (size_t)P->block_count * sizeof *w->size);
     for (int32_t ci = 0; ci < P->constraint_count; ++ci) {
         const perp_constraint* c = &P->constraint[ci];
         const double* J = P->J + c->jac;
@@ -105,14 +106,15 @@ static bool is_stationary(const warm* w, const double* guess, double still)
             }
             const int32_t d = P->dof[block], nv = P->dof[block + 1] - d;
             const double* M = P->M + w->M_at[block];
-            size += nv == 6 ? add_impulses(c->rows, 6, J, w->p + c->row, M, w->f + d)
-                            : add_impulses(c->rows, nv, J, w->p + c->row, M, w->f + d);
+            w->size[block] += nv == 6 ? add_impulses(c->rows, 6, J, w->p + c->row, M, w->f + d)
+                                      : add_impulses(c->rows, nv, J, w->p + c->row, M, w->f + d);
             J += c->rows * nv;
         }
     }
     for (int32_t b = 0; b < P->block_count; ++b) {
         const int32_t d = P->dof[b], nv = P->dof[b + 1] - d;
         const double* M = P->M + w->M_at[b];
+        double off = 0.0;
         for (int32_t i = 0; i < nv; ++i, M += nv) {
             double momentum = 0.0;
             for (int32_t j = 0; j < nv; ++j) {
@@ -121,8 +123,11 @@ static bool is_stationary(const warm* w, const double* guess, double still)
             const double left = w->f[d + i] - momentum;
             off += left * left / M[i];
         }
+        if (!(off <= still * still * w->size[b])) {
+            return false;
+        }
     }
-    return off <= still * still * size;
+    return true;
 }
 
 /* ---- the active set ----------------------------------------------------------------------------------*/
@@ -743,8 +748,8 @@ static perp_status reserve_warm(warm* w, double** work, double** guess)
     const perp_contact_problem* P = w->P;
     const size_t n = (size_t)P->dof_count, rows = (size_t)P->row_count;
     const size_t room = perp_contact_residual_work(P), square = n <= LARGEST ? n * n : 0;
-    perp_status status =
-        perpi_arena_take(&w->s->arena, room + 2 * n + rows + square, sizeof **work, work);
+    perp_status status = perpi_arena_take(
+        &w->s->arena, room + 2 * n + rows + square + (size_t)P->block_count, sizeof **work, work);
     if (status == PERP_OK) {
         status = perpi_arena_take(&w->s->arena, (size_t)P->block_count, sizeof *w->M_at, &w->M_at);
     }
@@ -760,6 +765,7 @@ static perp_status reserve_warm(warm* w, double** work, double** guess)
         w->f = *guess + n;
         w->R = w->f + n;
         w->A = w->R + rows;
+        w->size = w->A + square;
     }
     return status;
 }
