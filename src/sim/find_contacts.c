@@ -82,9 +82,26 @@ static void apply_kept_overlap(perpi_step* step)
         perp_contact* c = &step->to->contacts.item[i];
         const bool meant =
             step->kept.all || (c->body_a == step->kept.body_a && c->body_b == step->kept.body_b);
-        if (meant && c->gap < 0.0 && c->group == 0 && !(c->layer.theta > 0.0)) {
+        if (meant && c->gap < 0.0 && perpi_overlap_counts(c)) {
             step->kept.deepest = -c->gap > step->kept.deepest ? -c->gap : step->kept.deepest;
             c->gap = 0.0;
+        }
+    }
+}
+
+/* What a contact would still push out with is kept too: the offset that an impact left (perpi_offset_gaps), and, without
+ * a gap term, the speed that parts deep overlap (perpi_part_deep). So no kept contact asks for a velocity. */
+static void apply_kept_speed(perpi_step* step, double h)
+{
+    for (size_t i = 0; step->kept.any && i < step->to->contacts.count; ++i) {
+        perp_contact* c = &step->to->contacts.item[i];
+        const bool meant =
+            step->kept.all || (c->body_a == step->kept.body_a && c->body_b == step->kept.body_b);
+        const double held = step->stepper->touching ? 0.0 : -c->gap / h;
+        if (meant && perpi_overlap_counts(c) && c->drift[0] < held) {
+            const double depth = h * (held - c->drift[0]);
+            step->kept.deepest = depth > step->kept.deepest ? depth : step->kept.deepest;
+            c->drift[0] = held;
         }
     }
 }
@@ -171,6 +188,7 @@ perp_status perpi_find_contacts(perpi_step* step, bool* same)
     apply_kept_overlap(step);
     act_on_particles(step);
     perpi_offset_gaps(step, h);
+    apply_kept_speed(step, h);
     if (step->filter->closed) {
         status = perpi_keep_closed(step);
     }
