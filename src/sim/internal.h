@@ -151,6 +151,8 @@ typedef struct perpi_missing {
     int32_t ball;    /* 0, 1: instead of the point on this body, the ball about its centre of
                         mass that contains the piece; -1: the points */
     double shift;    /* of the gap at the start: effect of rotation */
+    double beyond;   /* how far the pair had moved on beyond the first contact */
+    double push; /* by how much the ball is pushed back, where keeping its side was not enough */
 } perpi_missing;
 
 /* The side check; see crossing.c. */
