@@ -110,6 +110,13 @@ static bool limits_left(search* f, const perpi_entry* e, perp_solve_options* lef
     if ((e->how & PERPI_BRIEF) != 0) {
         most = PERPI_VERY_FEW;
     }
+    if ((e->how & PERPI_MEDIUM) != 0 && most > PERPI_SOME) {
+        most = PERPI_SOME;
+    }
+    const double bound = PERPI_WORK / ((double)f->n * (double)f->n);
+    if ((e->how & PERPI_BOUNDED) != 0 && bound < (double)most) {
+        most = bound > PERPI_FEW ? (int32_t)bound : PERPI_FEW;
+    }
     if (most < INT32_MAX && (left->max_iter == 0 || left->max_iter > most)) {
         left->max_iter = most;
     }
