@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/threads.h"
+#include "solve/frictional/body_kernels.h"
 
 enum { ROWS_MAX = PERPI_BODY_ROWS_MAX, SIDE = PERPI_BODY_SIDE };
 
@@ -161,6 +162,10 @@ static void velocities_part(int32_t begin, int32_t end, void* data)
             const double* Y = side_of(job->Y, c, side);
             const double* x_i = job->x + P->dof[c->block[side]];
             const int32_t n = P->dof[c->block[side] + 1] - P->dof[c->block[side]];
+            if (c->rows == 3 && n == SIDE) {
+                perpi_add_velocities_three(Y, x_i, u + c->row);
+                continue;
+            }
             for (int32_t r = 0; r < c->rows; ++r, Y += SIDE) {
                 double t = 0.0;
                 for (int32_t k = 0; k < n; ++k) {
@@ -180,8 +185,32 @@ void perpi_body_velocities(const perpi_body_matrix* m, const perp_contact_proble
     perpi_for_parts(m->context, P->constraint_count, GRAIN, velocities_part, &job);
 }
 
+/* The impulses on a body of six velocities. */
+PERPI_INLINE void add_impulses_six(const product_job* job, int32_t i, double* out)
+{
+    const perp_contact_problem* P = job->P;
+    const perpi_delassus* W = job->m->delassus;
+    const double* x = job->x + P->dof[i];
+    perpi_four f = *(const perpi_four*)x;
+    perpi_two g = *(const perpi_two*)(x + 4);
+    for (int32_t e = W->block_start.at[i]; e < W->block_start.at[i + 1]; ++e) {
+        const int32_t item = W->block_item.at[e];
+        const perp_constraint* c = &P->constraint[item / 2];
+        const double* Y = side_of(job->Y, c, item % 2);
+        for (int32_t r = 0; r < c->rows; ++r, Y += SIDE) {
+            const double t = job->sign * job->p[c->row + r];
+            if (t != 0.0) {
+                f += *(const perpi_four*)Y * t;
+                g += *(const perpi_two*)(Y + 4) * t;
+            }
+        }
+    }
+    *(perpi_four*)out = f;
+    *(perpi_two*)(out + 4) = g;
+}
+
 /* By bodies: each takes its constraints in their order, whatever the parts are. */
-static void impulses_part(int32_t begin, int32_t end, void* data)
+PERPI_WIDE static void impulses_part(int32_t begin, int32_t end, void* data)
 {
     const product_job* job = data;
     const perp_contact_problem* P = job->P;
@@ -189,6 +218,10 @@ static void impulses_part(int32_t begin, int32_t end, void* data)
     for (int32_t i = begin; i < end; ++i) {
         double* f = job->f + P->dof[i];
         const int32_t n = P->dof[i + 1] - P->dof[i];
+        if (n == SIDE) {
+            add_impulses_six(job, i, f);
+            continue;
+        }
         memcpy(f, job->x + P->dof[i], (size_t)n * sizeof *f);
         for (int32_t e = W->block_start.at[i]; e < W->block_start.at[i + 1]; ++e) {
             const int32_t item = W->block_item.at[e];
@@ -218,41 +251,31 @@ void perpi_body_add_impulses(const perpi_body_matrix* m, const perp_contact_prob
 
 /* ---- values --------------------------------------------------------------------------------------------*/
 
-/* T = D Y' */
-static void weigh(int32_t rows, const double* D, const double* Y, double* T)
+/* T = D X' */
+PERPI_INLINE void weigh(int32_t rows, const double* D, const double* X, double* T)
 {
     for (int32_t r = 0; r < rows; ++r) {
         double* t = T + SIDE * r;
         for (int k = 0; k < SIDE; ++k) {
-            t[k] = D[r * rows] * Y[k];
+            t[k] = D[r * rows] * X[k];
         }
         for (int32_t q = 1; q < rows; ++q) {
             const double d = D[r * rows + q];
             for (int k = 0; k < SIDE; ++k) {
-                t[k] += d * Y[SIDE * q + k];
+                t[k] += d * X[SIDE * q + k];
             }
         }
     }
 }
 
-/* out (nr x nk) += Y T */
-static void add_block(int32_t rows, const double* Y, const double* T, int32_t nr, int32_t nk,
-                      double* out, int32_t ld)
+/* sum (nr x nk) += Y D X' */
+PERPI_INLINE void add_block(int32_t rows, const double* D, const double* Y, const double* X,
+                            int32_t nr, int32_t nk, perpi_block_sum* sum)
 {
-    if (nk == SIDE) {
-        for (int32_t a = 0; a < nr; ++a) {
-            double* restrict o = out + (size_t)a * (size_t)ld;
-            for (int32_t r = 0; r < rows; ++r) {
-                const double y = Y[SIDE * r + a];
-                for (int k = 0; k < SIDE; ++k) {
-                    o[k] += y * T[SIDE * r + k];
-                }
-            }
-        }
-        return;
-    }
+    double T[ROWS_MAX * SIDE];
+    weigh(rows, D, X, T);
     for (int32_t a = 0; a < nr; ++a) {
-        double* o = out + (size_t)a * (size_t)ld;
+        double* o = sum->at + PERPI_SUM_ROW * a;
         for (int32_t r = 0; r < rows; ++r) {
             const double y = Y[SIDE * r + a];
             for (int32_t k = 0; k < nk; ++k) {
@@ -268,34 +291,92 @@ typedef struct fill_job {
     const double *Y, *D;
 } fill_job;
 
-/* The blocks of the rows of some bodies: 1, and Y D Y' of each constraint that acts, in their order. */
-static void fill_part(int32_t begin, int32_t end, void* data)
+/* A block that constraints are added to; those of one pair of bodies mostly follow each other. */
+typedef struct open_block {
+    int32_t place, rows, columns; /* place -1: none */
+    perpi_block_sum sum;
+} open_block;
+
+PERPI_INLINE void close_block(const perpi_body_matrix* m, const open_block* b)
 {
-    const fill_job* job = data;
-    const perpi_body_matrix* m = job->m;
-    const perp_contact_problem* P = job->P;
-    for (int32_t i = begin; i < end; ++i) {
-        int32_t ld;
-        double* out = perpi_block_lu_block(m->lu, find_block(m, i, i), &ld);
-        for (int32_t a = 0; a < m->size[i]; ++a) {
-            out[(size_t)a * (size_t)ld + (size_t)a] = 1.0;
+    if (b->place < 0) {
+        return;
+    }
+    int32_t ld;
+    double* out = perpi_block_lu_block(m->lu, b->place, &ld);
+    for (int32_t a = 0; a < b->rows; ++a, out += ld) {
+        const double* from = b->sum.at + PERPI_SUM_ROW * a;
+        if (b->columns == SIDE) {
+            *(perpi_four*)out = *(const perpi_four*)from;
+            *(perpi_two*)(out + 4) = *(const perpi_two*)(from + 4);
+            continue;
         }
-        const perpi_delassus* W = m->delassus;
-        for (int32_t e = W->block_start.at[i]; e < W->block_start.at[i + 1]; ++e) {
-            const int32_t item = W->block_item.at[e], row = item % 2;
-            const perp_constraint* c = &P->constraint[item / 2];
-            for (int column = 0; m->acts[item / 2] && column < 2; ++column) {
-                double T[ROWS_MAX * SIDE];
-                const int32_t place = m->place[4 * (item / 2) + 2 * row + column];
-                if (place < 0) {
-                    continue;
-                }
-                weigh(c->rows, job->D + ROWS_MAX * (size_t)c->row, side_of(job->Y, c, column), T);
-                out = perpi_block_lu_block(m->lu, place, &ld);
-                add_block(c->rows, side_of(job->Y, c, row), T, m->size[i],
-                          m->size[c->block[column]], out, ld);
+        for (int32_t k = 0; k < b->columns; ++k) {
+            out[k] = from[k];
+        }
+    }
+}
+
+PERPI_INLINE void reopen_block(const perpi_body_matrix* m, int32_t place, int32_t rows,
+                               int32_t columns, open_block* b)
+{
+    close_block(m, b);
+    b->place = place;
+    b->rows = rows;
+    b->columns = columns;
+    int32_t ld;
+    const double* in = perpi_block_lu_block(m->lu, place, &ld);
+    for (int32_t a = 0; a < rows; ++a, in += ld) {
+        for (int32_t k = 0; k < columns; ++k) {
+            b->sum.at[PERPI_SUM_ROW * a + k] = in[k];
+        }
+    }
+}
+
+/* The blocks of the rows of body i: 1, and Y D Y' of each constraint that acts, in their order. */
+PERPI_INLINE void fill_body(const fill_job* job, int32_t i)
+{
+    const perpi_body_matrix* m = job->m;
+    const perpi_delassus* W = m->delassus;
+    const int32_t n = m->size[i];
+    open_block own = {.place = find_block(m, i, i), .rows = n, .columns = n};
+    open_block pair = {.place = -1};
+    for (int32_t a = 0; a < n; ++a) {
+        own.sum.at[PERPI_SUM_ROW * a + a] = 1.0;
+    }
+    for (int32_t e = W->block_start.at[i]; e < W->block_start.at[i + 1]; ++e) {
+        const int32_t item = W->block_item.at[e], row = item % 2;
+        if (!m->acts[item / 2]) {
+            continue;
+        }
+        const perp_constraint* c = &job->P->constraint[item / 2];
+        const double* D = job->D + ROWS_MAX * (size_t)c->row;
+        for (int column = 0; column < 2; ++column) {
+            const int32_t place = m->place[4 * (item / 2) + 2 * row + column];
+            if (place < 0) {
+                continue;
+            }
+            const int32_t columns = m->size[c->block[column]];
+            open_block* b = place == own.place ? &own : &pair;
+            if (b->place != place) {
+                reopen_block(m, place, n, columns, b);
+            }
+            const double *Y = side_of(job->Y, c, row), *X = side_of(job->Y, c, column);
+            if (c->rows == 3 && n == SIDE && columns == SIDE) {
+                perpi_add_three(D, Y, X, &b->sum);
+            } else {
+                add_block(c->rows, D, Y, X, n, columns, &b->sum);
             }
         }
+    }
+    close_block(m, &pair);
+    close_block(m, &own);
+}
+
+PERPI_WIDE static void fill_part(int32_t begin, int32_t end, void* data)
+{
+    for (int32_t i = begin; i < end; ++i) {
+        fill_body(data, i);
     }
 }
 
