@@ -15,7 +15,7 @@
 typedef double perpi_lanes4 __attribute__((vector_size(32), aligned(8), may_alias));
 typedef double perpi_lanes2 __attribute__((vector_size(16), aligned(8), may_alias));
 
-enum { PERPI_TILE = 12, PERPI_HALF = 6, PERPI_STRIP = 96 };
+enum { PERPI_TILE = 12, PERPI_HALF = 6, PERPI_STRIP = 96, PERPI_LU_MOST = 64 };
 
 /* ---- C -= A B ------------------------------------------------------------------------------------------*/
 
@@ -402,10 +402,81 @@ PERPI_INLINE void perpi_lu_solve_six(const double* A, const int32_t* pivot, doub
     x[0] = x0, x[1] = x1, x[2] = x2, x[3] = x3, x[4] = x4, x[5] = x5;
 }
 
-/* x <- (L U)^-1 x; the same numbers as perpi_lu_solve gives. */
-PERPI_INLINE void perpi_lu_solve_front(int32_t n, const double* LU, const int32_t* pivot, double* x)
+/* The sum of a_j x_j, j < 4 blocks, of up to four rows of A: four sums each, added in pairs. */
+PERPI_INLINE void perpi_dot_blocks(int rows, int32_t blocks, const double* A, size_t ld,
+                                   const perpi_lanes4* x, double* out)
+{
+    perpi_lanes4 s[4] = {{0.0, 0.0, 0.0, 0.0}};
+    for (int r = 1; r < rows; ++r) {
+        s[r] = s[0];
+    }
+    for (int32_t c = 0; c < blocks; ++c) {
+        for (int r = 0; r < rows; ++r) {
+            s[r] += *(const perpi_lanes4*)(A + (size_t)r * ld + 4 * (size_t)c) * x[c];
+        }
+    }
+    for (int r = 0; r < rows; ++r) {
+        out[r] = (s[r][0] + s[r][1]) + (s[r][2] + s[r][3]);
+    }
+}
+
+/* x <- L^-1 x. Four rows at a time; those that are done are kept in whole registers, because the processor waits
+ * where a register is read from memory that was just written in parts. */
+PERPI_INLINE void perpi_forward_rows(int32_t n, const double* A, double* x)
 {
     const size_t ld = (size_t)n;
+    perpi_lanes4 done[PERPI_LU_MOST / 4];
+    double s[4];
+    int32_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        const double *A0 = A + (size_t)i * ld, *A1 = A0 + ld + i, *A2 = A1 + ld, *A3 = A2 + ld;
+        perpi_dot_blocks(4, i / 4, A0, ld, done, s);
+        const double x0 = x[i] - s[0];
+        const double x1 = x[i + 1] - (s[1] + A1[0] * x0);
+        const double x2 = x[i + 2] - ((s[2] + A2[0] * x0) + A2[1] * x1);
+        const double x3 = x[i + 3] - (((s[3] + A3[0] * x0) + A3[1] * x1) + A3[2] * x2);
+        done[i / 4] = (perpi_lanes4){x0, x1, x2, x3};
+        *(perpi_lanes4*)(x + i) = done[i / 4];
+    }
+    for (int32_t first = i; i < n; ++i) {
+        const double* A_i = A + (size_t)i * ld;
+        perpi_dot_blocks(1, first / 4, A_i, ld, done, s);
+        for (int32_t j = first; j < i; ++j) {
+            s[0] += A_i[j] * x[j];
+        }
+        x[i] -= s[0];
+    }
+}
+
+/* x <- U^-1 x; the last four that are done are in a register. */
+PERPI_INLINE void perpi_backward_rows(int32_t n, const double* A, double* x)
+{
+    perpi_lanes4 next = {0.0, 0.0, 0.0, 0.0};
+    for (int32_t i = n - 1; i >= 0; --i) {
+        const double* a = A + (size_t)i * (size_t)n + i + 1;
+        const double* y = x + i + 1;
+        const int32_t count = n - i - 1;
+        int32_t j = 0;
+        double s = 0.0;
+        if (count >= 4) {
+            perpi_lanes4 sums = {0.0, 0.0, 0.0, 0.0};
+            sums += *(const perpi_lanes4*)a * next;
+            for (j = 4; j + 4 <= count; j += 4) {
+                sums += *(const perpi_lanes4*)(a + j) * *(const perpi_lanes4*)(y + j);
+            }
+            s = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+        }
+        for (; j < count; ++j) {
+            s += a[j] * y[j];
+        }
+        x[i] = (x[i] - s) / a[-1];
+        next = (perpi_lanes4){x[i], next[0], next[1], next[2]};
+    }
+}
+
+/* x <- (L U)^-1 x; the same numbers as perpi_lu_solve gives. n at most PERPI_LU_MOST. */
+PERPI_INLINE void perpi_lu_solve_front(int32_t n, const double* LU, const int32_t* pivot, double* x)
+{
     if (n == PERPI_HALF) {
         perpi_lu_solve_six(LU, pivot, x);
         return;
@@ -415,12 +486,23 @@ PERPI_INLINE void perpi_lu_solve_front(int32_t n, const double* LU, const int32_
         x[pivot[i]] = x[i];
         x[i] = t;
     }
-    for (int32_t i = 1; i < n; ++i) {
-        x[i] -= perpi_row_dot(i, LU + (size_t)i * ld, x);
+    perpi_forward_rows(n, LU, x);
+    perpi_backward_rows(n, LU, x);
+}
+
+/* y <- x, of few numbers. */
+PERPI_INLINE void perpi_copy_row(int32_t n, const double* restrict x, double* restrict y)
+{
+    int32_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        *(perpi_lanes4*)(y + i) = *(const perpi_lanes4*)(x + i);
     }
-    for (int32_t i = n - 1; i >= 0; --i) {
-        const double* U_i = LU + (size_t)i * ld;
-        x[i] = (x[i] - perpi_row_dot(n - i - 1, U_i + i + 1, x + i + 1)) / U_i[i];
+    if (i + 2 <= n) {
+        *(perpi_lanes2*)(y + i) = *(const perpi_lanes2*)(x + i);
+        i += 2;
+    }
+    if (i < n) {
+        y[i] = x[i];
     }
 }
 

@@ -195,7 +195,11 @@ PERPI_INLINE void forward_front(front_job* job, const perpi_front* f)
                           r->to < f->n ? x + r->to : w + (r->to - f->n));
         }
     }
-    perpi_lu_solve_front(f->n, job->value + f->D, t->pivot + f->first, x);
+    if (f->n <= PERPI_LU_MOST) {
+        perpi_lu_solve_front(f->n, job->value + f->D, t->pivot + f->first, x);
+    } else {
+        perpi_lu_solve(f->n, job->value + f->D, t->pivot + f->first, x);
+    }
     perpi_subtract_product(f->m, f->n, job->value + f->L, x, w);
 }
 
@@ -205,7 +209,7 @@ PERPI_INLINE void backward_front(front_job* job, const perpi_front* f)
     double *x = job->x + f->first, *w = t->vector + f->w;
     for (int32_t a = f->row; a < f->row_end; ++a) {
         const perpi_row_run* r = &t->run[a];
-        memcpy(w + r->from, job->x + r->to, (size_t)r->length * sizeof *w);
+        perpi_copy_row(r->length, job->x + r->to, w + r->from);
     }
     perpi_subtract_product(f->n, f->m, job->value + f->U, w, x);
 }

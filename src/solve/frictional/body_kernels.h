@@ -8,12 +8,11 @@
 #define PERPI_BODY_KERNELS_H
 
 #include "linalg/wide.h"
-#include "solve/frictional/body_matrix.h"
 
 /* A block of at most 6 x 6 numbers while it is summed; rows of eight, so that they lie in whole registers. */
-enum { PERPI_SUM_ROW = 8 };
+enum { PERPI_SUM_ROWS = 6, PERPI_SUM_ROW = 8 };
 typedef struct perpi_block_sum {
-    double at[PERPI_BODY_SIDE * PERPI_SUM_ROW];
+    double at[PERPI_SUM_ROWS * PERPI_SUM_ROW];
 } perpi_block_sum;
 
 typedef double perpi_four __attribute__((vector_size(32), aligned(8), may_alias));
@@ -37,7 +36,7 @@ PERPI_INLINE void perpi_add_three(const double* restrict D, const double* restri
         T[r] += D[3 * r + 2] * *X2;
         t[r] += D[3 * r + 2] * *x2;
     }
-    for (int a = 0; a < PERPI_BODY_SIDE; ++a) {
+    for (int a = 0; a < PERPI_SUM_ROWS; ++a) {
         double* row = sum->at + PERPI_SUM_ROW * a;
         perpi_four S = *(perpi_four*)row;
         perpi_two s = *(perpi_two*)(row + 4);
@@ -55,9 +54,9 @@ PERPI_INLINE void perpi_add_three(const double* restrict D, const double* restri
 PERPI_INLINE void perpi_add_velocities_three(const double* restrict Y, const double* restrict x,
                                              double* restrict u)
 {
-    for (int r = 0; r < 3; ++r, Y += PERPI_BODY_SIDE) {
+    for (int r = 0; r < 3; ++r, Y += PERPI_SUM_ROWS) {
         double t = 0.0;
-        for (int k = 0; k < PERPI_BODY_SIDE; ++k) {
+        for (int k = 0; k < PERPI_SUM_ROWS; ++k) {
             t += Y[k] * x[k];
         }
         u[r] += t;

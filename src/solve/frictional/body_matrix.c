@@ -22,6 +22,7 @@ void perpi_body_matrix_free(perpi_body_matrix* m)
     perpi_block_lu_destroy(m->lu);
     perpi_free(m->context, m->index);
     perpi_free(m->context, m->acts);
+    perpi_free(m->context, m->item);
     *m = (perpi_body_matrix){0};
 }
 
@@ -39,6 +40,9 @@ static perp_status make_room(perpi_body_matrix* m, const perp_contact_problem* P
                                     nb + (nb + 1) + (nb + 2 * nc) + nb + 4 * nc, sizeof *m->index);
     if (status == PERP_OK) {
         status = perpi_grow(m->context, &m->acts, &m->acts_capacity, nc, sizeof *m->acts);
+    }
+    if (status == PERP_OK) {
+        status = perpi_grow(m->context, &m->item, &m->item_capacity, 2 * nc, sizeof *m->item);
     }
     if (status != PERP_OK) {
         return status;
@@ -66,13 +70,30 @@ static int32_t find_block(const perpi_body_matrix* m, int32_t row, int32_t colum
     return m->column[low] == column ? low : -1;
 }
 
+/* The items of delassus.block_item, with what the products need of their constraints. */
+static void list_items(perpi_body_matrix* m, const perp_contact_problem* P)
+{
+    const perpi_delassus* W = m->delassus;
+    for (int32_t e = 0; e < W->block_start.at[P->block_count]; ++e) {
+        const int32_t item = W->block_item.at[e];
+        const perp_constraint* c = &P->constraint[item / 2];
+        m->item[e] = (perpi_body_item){.Y = 12 * (size_t)c->row + 6 * (size_t)(item % 2 * c->rows),
+                                       .row = c->row,
+                                       .rows = c->rows};
+    }
+}
+
 perp_status perpi_body_matrix_analyse(perpi_body_matrix* m, const perp_contact_problem* P,
                                       const perpi_delassus* delassus)
 {
     m->delassus = delassus;
     m->analysed = -1;
     m->status = PERP_OK;
-    return make_room(m, P);
+    const perp_status status = make_room(m, P);
+    if (status == PERP_OK) {
+        list_items(m, P);
+    }
+    return status;
 }
 
 /* The pattern of the constraints that act. */
@@ -151,27 +172,28 @@ static void velocities_part(int32_t begin, int32_t end, void* data)
 {
     const product_job* job = data;
     const perp_contact_problem* P = job->P;
-    double* u = job->u;
     for (int32_t i = begin; i < end; ++i) {
         const perp_constraint* c = &P->constraint[i];
-        memcpy(u + c->row, job->base + c->row, (size_t)c->rows * sizeof *u);
+        double* u = job->u + c->row;
+        for (int32_t r = 0; r < c->rows; ++r) {
+            u[r] = job->base[c->row + r];
+        }
         for (int side = 0; side < 2; ++side) {
             if (c->block[side] < 0) {
                 continue;
             }
             const double* Y = side_of(job->Y, c, side);
-            const double* x_i = job->x + P->dof[c->block[side]];
-            const int32_t n = P->dof[c->block[side] + 1] - P->dof[c->block[side]];
+            const int32_t d = P->dof[c->block[side]], n = P->dof[c->block[side] + 1] - d;
             if (c->rows == 3 && n == SIDE) {
-                perpi_add_velocities_three(Y, x_i, u + c->row);
+                perpi_add_velocities_three(Y, job->x + d, u);
                 continue;
             }
             for (int32_t r = 0; r < c->rows; ++r, Y += SIDE) {
                 double t = 0.0;
                 for (int32_t k = 0; k < n; ++k) {
-                    t += Y[k] * x_i[k];
+                    t += Y[k] * job->x[d + k];
                 }
-                u[c->row + r] += t;
+                u[r] += t;
             }
         }
     }
@@ -190,15 +212,14 @@ PERPI_INLINE void add_impulses_six(const product_job* job, int32_t i, double* ou
 {
     const perp_contact_problem* P = job->P;
     const perpi_delassus* W = job->m->delassus;
-    const double* x = job->x + P->dof[i];
+    const double *x = job->x + P->dof[i], sign = job->sign;
     perpi_four f = *(const perpi_four*)x;
     perpi_two g = *(const perpi_two*)(x + 4);
     for (int32_t e = W->block_start.at[i]; e < W->block_start.at[i + 1]; ++e) {
-        const int32_t item = W->block_item.at[e];
-        const perp_constraint* c = &P->constraint[item / 2];
-        const double* Y = side_of(job->Y, c, item % 2);
-        for (int32_t r = 0; r < c->rows; ++r, Y += SIDE) {
-            const double t = job->sign * job->p[c->row + r];
+        const perpi_body_item* item = &job->m->item[e];
+        const double *Y = job->Y + item->Y, *p = job->p + item->row;
+        for (int32_t r = 0; r < item->rows; ++r, Y += SIDE) {
+            const double t = sign * p[r];
             if (t != 0.0) {
                 f += *(const perpi_four*)Y * t;
                 g += *(const perpi_two*)(Y + 4) * t;
@@ -224,11 +245,10 @@ PERPI_WIDE static void impulses_part(int32_t begin, int32_t end, void* data)
         }
         memcpy(f, job->x + P->dof[i], (size_t)n * sizeof *f);
         for (int32_t e = W->block_start.at[i]; e < W->block_start.at[i + 1]; ++e) {
-            const int32_t item = W->block_item.at[e];
-            const perp_constraint* c = &P->constraint[item / 2];
-            const double* Y = side_of(job->Y, c, item % 2);
-            for (int32_t r = 0; r < c->rows; ++r, Y += SIDE) {
-                const double t = job->sign * job->p[c->row + r];
+            const perpi_body_item* item = &job->m->item[e];
+            const double* Y = job->Y + item->Y;
+            for (int32_t r = 0; r < item->rows; ++r, Y += SIDE) {
+                const double t = job->sign * job->p[item->row + r];
                 if (t == 0.0) {
                     continue;
                 }
@@ -339,10 +359,14 @@ PERPI_INLINE void fill_body(const fill_job* job, int32_t i)
     const perpi_body_matrix* m = job->m;
     const perpi_delassus* W = m->delassus;
     const int32_t n = m->size[i];
-    open_block own = {.place = find_block(m, i, i), .rows = n, .columns = n};
-    open_block pair = {.place = -1};
-    for (int32_t a = 0; a < n; ++a) {
-        own.sum.at[PERPI_SUM_ROW * a + a] = 1.0;
+    open_block own, pair;
+    own.place = find_block(m, i, i);
+    own.rows = own.columns = n;
+    pair.place = -1;
+    for (int a = 0; a < SIDE; ++a) {
+        for (int k = 0; k < PERPI_SUM_ROW; ++k) {
+            own.sum.at[PERPI_SUM_ROW * a + k] = a == k ? 1.0 : 0.0;
+        }
     }
     for (int32_t e = W->block_start.at[i]; e < W->block_start.at[i + 1]; ++e) {
         const int32_t item = W->block_item.at[e], row = item % 2;
