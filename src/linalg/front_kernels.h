@@ -349,30 +349,6 @@ PERPI_INLINE void perpi_add_row(int32_t n, const double* restrict x, double* res
     }
 }
 
-/* The same number as perpi_dot gives: four sums, added in pairs, then the rest. */
-PERPI_INLINE double perpi_row_dot(int32_t n, const double* a, const double* b)
-{
-    perpi_lanes4 sums = {0.0, 0.0, 0.0, 0.0};
-    int32_t i = 0;
-    for (; i + 4 <= n; i += 4) {
-        sums += *(const perpi_lanes4*)(a + i) * *(const perpi_lanes4*)(b + i);
-    }
-    double s = (sums[0] + sums[1]) + (sums[2] + sums[3]);
-    for (; i < n; ++i) {
-        s += a[i] * b[i];
-    }
-    return s;
-}
-
-/* y -= A x, A (rows x n) */
-PERPI_INLINE void perpi_subtract_product(int32_t rows, int32_t n, const double* restrict A,
-                                         const double* restrict x, double* restrict y)
-{
-    for (int32_t i = 0; i < rows; ++i, A += n) {
-        y[i] -= perpi_row_dot(n, A, x);
-    }
-}
-
 /* The sum of four products as perpi_dot makes it. */
 PERPI_INLINE double perpi_dot_four(const double* a, double x0, double x1, double x2, double x3)
 {
@@ -417,6 +393,37 @@ PERPI_INLINE void perpi_dot_blocks(int rows, int32_t blocks, const double* A, si
     }
     for (int r = 0; r < rows; ++r) {
         out[r] = (s[r][0] + s[r][1]) + (s[r][2] + s[r][3]);
+    }
+}
+
+/* y -= A x, A (rows x n); the sums are those of perpi_dot. */
+PERPI_INLINE void perpi_subtract_dots(int rows, int32_t n, const double* A, const double* x,
+                                      double* y)
+{
+    const size_t ld = (size_t)n;
+    const int32_t whole = n - n % 4;
+    double s[4];
+    perpi_dot_blocks(rows, n / 4, A, ld, (const perpi_lanes4*)x, s);
+    for (int r = 0; r < rows; ++r) {
+        for (int32_t j = whole; j < n; ++j) {
+            s[r] += A[(size_t)r * ld + (size_t)j] * x[j];
+        }
+        y[r] -= s[r];
+    }
+}
+
+PERPI_INLINE void perpi_subtract_product(int32_t rows, int32_t n, const double* restrict A,
+                                         const double* restrict x, double* restrict y)
+{
+    int32_t i = 0;
+    for (; n == PERPI_HALF && i + 2 <= rows; i += 2, A += 2 * PERPI_HALF) {
+        perpi_subtract_dots(2, PERPI_HALF, A, x, y + i);
+    }
+    for (; i + 4 <= rows; i += 4, A += 4 * (size_t)n) {
+        perpi_subtract_dots(4, n, A, x, y + i);
+    }
+    for (; i < rows; ++i, A += n) {
+        perpi_subtract_dots(1, n, A, x, y + i);
     }
 }
 

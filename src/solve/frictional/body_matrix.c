@@ -288,14 +288,14 @@ PERPI_INLINE void weigh(int32_t rows, const double* D, const double* X, double* 
     }
 }
 
-/* sum (nr x nk) += Y D X' */
+/* A block (nr x nk), rows of PERPI_SUM_ROW numbers, += Y D X' */
 PERPI_INLINE void add_block(int32_t rows, const double* D, const double* Y, const double* X,
-                            int32_t nr, int32_t nk, perpi_block_sum* sum)
+                            int32_t nr, int32_t nk, double* sum)
 {
     double T[ROWS_MAX * SIDE];
     weigh(rows, D, X, T);
     for (int32_t a = 0; a < nr; ++a) {
-        double* o = sum->at + PERPI_SUM_ROW * a;
+        double* o = sum + PERPI_SUM_ROW * a;
         for (int32_t r = 0; r < rows; ++r) {
             const double y = Y[SIDE * r + a];
             for (int32_t k = 0; k < nk; ++k) {
@@ -311,96 +311,100 @@ typedef struct fill_job {
     const double *Y, *D;
 } fill_job;
 
-/* A block that constraints are added to; those of one pair of bodies mostly follow each other. */
-typedef struct open_block {
-    int32_t place, rows, columns; /* place -1: none */
-    perpi_block_sum sum;
-} open_block;
+/* The rows of body i while constraints are added to them: its own block, and one with another body. The
+ * constraints of a pair of bodies mostly follow each other. */
+typedef struct open_rows {
+    int32_t i, n;
+    int32_t own, pair, columns; /* places; of the pair's block. pair -1: none */
+    perpi_row_sum sum;
+} open_rows;
 
-PERPI_INLINE void close_block(const perpi_body_matrix* m, const open_block* b)
+PERPI_INLINE void put_block(const perpi_body_matrix* m, int32_t place, int32_t n, int32_t columns,
+                            const double* from)
 {
-    if (b->place < 0) {
-        return;
-    }
     int32_t ld;
-    double* out = perpi_block_lu_block(m->lu, b->place, &ld);
-    for (int32_t a = 0; a < b->rows; ++a, out += ld) {
-        const double* from = b->sum.at + PERPI_SUM_ROW * a;
-        if (b->columns == SIDE) {
+    double* out = perpi_block_lu_block(m->lu, place, &ld);
+    for (int32_t a = 0; a < n; ++a, out += ld, from += PERPI_SUM_ROW) {
+        if (columns == SIDE) {
             *(perpi_four*)out = *(const perpi_four*)from;
             *(perpi_two*)(out + 4) = *(const perpi_two*)(from + 4);
             continue;
         }
-        for (int32_t k = 0; k < b->columns; ++k) {
+        for (int32_t k = 0; k < columns; ++k) {
             out[k] = from[k];
         }
     }
 }
 
-PERPI_INLINE void reopen_block(const perpi_body_matrix* m, int32_t place, int32_t rows,
-                               int32_t columns, open_block* b)
+PERPI_INLINE void get_block(const perpi_body_matrix* m, int32_t place, int32_t n, int32_t columns,
+                            double* to)
 {
-    close_block(m, b);
-    b->place = place;
-    b->rows = rows;
-    b->columns = columns;
     int32_t ld;
     const double* in = perpi_block_lu_block(m->lu, place, &ld);
-    for (int32_t a = 0; a < rows; ++a, in += ld) {
+    for (int32_t a = 0; a < n; ++a, in += ld, to += PERPI_SUM_ROW) {
         for (int32_t k = 0; k < columns; ++k) {
-            b->sum.at[PERPI_SUM_ROW * a + k] = in[k];
+            to[k] = in[k];
         }
     }
 }
 
-/* The blocks of the rows of body i: 1, and Y D Y' of each constraint that acts, in their order. */
-PERPI_INLINE void fill_body(const fill_job* job, int32_t i)
+/* Adds constraint c, in which the body is at the given side. */
+PERPI_INLINE void add_constraint(const fill_job* job, int32_t ci, int side, open_rows* b)
 {
     const perpi_body_matrix* m = job->m;
-    const perpi_delassus* W = m->delassus;
-    const int32_t n = m->size[i];
-    open_block own, pair;
-    own.place = find_block(m, i, i);
-    own.rows = own.columns = n;
-    pair.place = -1;
-    for (int a = 0; a < SIDE; ++a) {
-        for (int k = 0; k < PERPI_SUM_ROW; ++k) {
-            own.sum.at[PERPI_SUM_ROW * a + k] = a == k ? 1.0 : 0.0;
+    const perp_constraint* c = &job->P->constraint[ci];
+    const double* D = job->D + ROWS_MAX * (size_t)c->row;
+    const double *Y = side_of(job->Y, c, side), *X = side_of(job->Y, c, 1 - side);
+    const int32_t pair = m->place[4 * ci + 2 * side + (1 - side)];
+    const bool spatial = c->rows == 3 && b->n == SIDE;
+    if (pair >= 0 && pair != b->own && pair != b->pair) {
+        if (b->pair >= 0) {
+            put_block(m, b->pair, b->n, b->columns, b->sum.at + SIDE);
+        }
+        b->pair = pair;
+        b->columns = m->size[c->block[1 - side]];
+        get_block(m, pair, b->n, b->columns, b->sum.at + SIDE);
+    }
+    if (pair < 0 && spatial) {
+        perpi_fill_own(D, Y, &b->sum);
+    } else if (pair >= 0 && pair != b->own && spatial && b->columns == SIDE) {
+        perpi_fill_pair(D, Y, X, &b->sum);
+    } else if (pair == b->own) { /* both sides are this body */
+        add_block(c->rows, D, Y, side == 0 ? Y : X, b->n, b->n, b->sum.at);
+        add_block(c->rows, D, Y, side == 0 ? X : Y, b->n, b->n, b->sum.at);
+    } else {
+        add_block(c->rows, D, Y, Y, b->n, b->n, b->sum.at);
+        if (pair >= 0) {
+            add_block(c->rows, D, Y, X, b->n, b->columns, b->sum.at + SIDE);
         }
     }
-    for (int32_t e = W->block_start.at[i]; e < W->block_start.at[i + 1]; ++e) {
-        const int32_t item = W->block_item.at[e], row = item % 2;
-        if (!m->acts[item / 2]) {
-            continue;
-        }
-        const perp_constraint* c = &job->P->constraint[item / 2];
-        const double* D = job->D + ROWS_MAX * (size_t)c->row;
-        for (int column = 0; column < 2; ++column) {
-            const int32_t place = m->place[4 * (item / 2) + 2 * row + column];
-            if (place < 0) {
-                continue;
-            }
-            const int32_t columns = m->size[c->block[column]];
-            open_block* b = place == own.place ? &own : &pair;
-            if (b->place != place) {
-                reopen_block(m, place, n, columns, b);
-            }
-            const double *Y = side_of(job->Y, c, row), *X = side_of(job->Y, c, column);
-            if (c->rows == 3 && n == SIDE && columns == SIDE) {
-                perpi_add_three(D, Y, X, &b->sum);
-            } else {
-                add_block(c->rows, D, Y, X, n, columns, &b->sum);
-            }
-        }
-    }
-    close_block(m, &pair);
-    close_block(m, &own);
 }
 
+/* The blocks of the rows of some bodies: 1, and Y D Y' of each constraint that acts, in their order. */
 PERPI_WIDE static void fill_part(int32_t begin, int32_t end, void* data)
 {
+    const fill_job* job = data;
+    const perpi_body_matrix* m = job->m;
+    const perpi_delassus* W = m->delassus;
     for (int32_t i = begin; i < end; ++i) {
-        fill_body(data, i);
+        open_rows b;
+        b.i = i;
+        b.n = m->size[i];
+        b.own = find_block(m, i, i);
+        b.pair = -1;
+        for (int k = 0; k < SIDE * PERPI_SUM_ROW; ++k) {
+            b.sum.at[k] = k % (PERPI_SUM_ROW + 1) == 0 ? 1.0 : 0.0;
+        }
+        for (int32_t e = W->block_start.at[i]; e < W->block_start.at[i + 1]; ++e) {
+            const int32_t item = W->block_item.at[e];
+            if (m->acts[item / 2]) {
+                add_constraint(job, item / 2, item % 2, &b);
+            }
+        }
+        if (b.pair >= 0) {
+            put_block(m, b.pair, b.n, b.columns, b.sum.at + SIDE);
+        }
+        put_block(m, b.own, b.n, b.n, b.sum.at);
     }
 }
 
