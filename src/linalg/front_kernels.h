@@ -153,9 +153,22 @@ PERPI_INLINE int32_t perpi_find_pivot(int32_t n, const double* A, int32_t k)
     return size > 0.0 && isfinite(size) ? best : -1;
 }
 
+/* By whole registers: see perpi_lu_below. */
 PERPI_INLINE void perpi_swap_rows(int32_t n, double* restrict a, double* restrict b)
 {
-    for (int32_t j = 0; j < n; ++j) {
+    int32_t j = 0;
+    for (; j + 4 <= n; j += 4) {
+        const perpi_lanes4 t = *(perpi_lanes4*)(a + j);
+        *(perpi_lanes4*)(a + j) = *(perpi_lanes4*)(b + j);
+        *(perpi_lanes4*)(b + j) = t;
+    }
+    if (j + 2 <= n) {
+        const perpi_lanes2 t = *(perpi_lanes2*)(a + j);
+        *(perpi_lanes2*)(a + j) = *(perpi_lanes2*)(b + j);
+        *(perpi_lanes2*)(b + j) = t;
+        j += 2;
+    }
+    if (j < n) {
         const double t = a[j];
         a[j] = b[j];
         b[j] = t;
@@ -285,7 +298,15 @@ PERPI_INLINE void perpi_subtract_rows(int32_t count, const double* a, const doub
 
 PERPI_INLINE void perpi_scale_row(double* row, double factor, int32_t width)
 {
-    for (int32_t k = 0; k < width; ++k) {
+    int32_t k = 0;
+    for (; k + 4 <= width; k += 4) {
+        *(perpi_lanes4*)(row + k) *= factor;
+    }
+    if (k + 2 <= width) {
+        *(perpi_lanes2*)(row + k) *= factor;
+        k += 2;
+    }
+    if (k < width) {
         row[k] *= factor;
     }
 }
@@ -346,6 +367,21 @@ PERPI_INLINE void perpi_add_row(int32_t n, const double* restrict x, double* res
     }
     if (i < n) {
         y[i] += x[i];
+    }
+}
+
+/* Y += X, rows of n numbers */
+PERPI_INLINE void perpi_add_rows(int32_t rows, int32_t n, const double* restrict X, size_t ldx,
+                                 double* restrict Y, size_t ldy)
+{
+    if (n == PERPI_HALF) {
+        for (int32_t r = 0; r < rows; ++r, X += ldx, Y += ldy) {
+            perpi_add_row(PERPI_HALF, X, Y);
+        }
+        return;
+    }
+    for (int32_t r = 0; r < rows; ++r, X += ldx, Y += ldy) {
+        perpi_add_row(n, X, Y);
     }
 }
 
@@ -500,6 +536,11 @@ PERPI_INLINE void perpi_lu_solve_front(int32_t n, const double* LU, const int32_
 /* y <- x, of few numbers. */
 PERPI_INLINE void perpi_copy_row(int32_t n, const double* restrict x, double* restrict y)
 {
+    if (n == PERPI_HALF) {
+        *(perpi_lanes4*)y = *(const perpi_lanes4*)x;
+        *(perpi_lanes2*)(y + 4) = *(const perpi_lanes2*)(x + 4);
+        return;
+    }
     int32_t i = 0;
     for (; i + 4 <= n; i += 4) {
         *(perpi_lanes4*)(y + i) = *(const perpi_lanes4*)(x + i);

@@ -168,7 +168,7 @@ typedef struct product_job {
     double *u, *f;
 } product_job;
 
-static void velocities_part(int32_t begin, int32_t end, void* data)
+PERPI_WIDE static void velocities_part(int32_t begin, int32_t end, void* data)
 {
     const product_job* job = data;
     const perp_contact_problem* P = job->P;
@@ -342,6 +342,11 @@ PERPI_INLINE void get_block(const perpi_body_matrix* m, int32_t place, int32_t n
     int32_t ld;
     const double* in = perpi_block_lu_block(m->lu, place, &ld);
     for (int32_t a = 0; a < n; ++a, in += ld, to += PERPI_SUM_ROW) {
+        if (columns == SIDE) {
+            *(perpi_four*)to = *(const perpi_four*)in;
+            *(perpi_two*)(to + 4) = *(const perpi_two*)(in + 4);
+            continue;
+        }
         for (int32_t k = 0; k < columns; ++k) {
             to[k] = in[k];
         }
