@@ -207,6 +207,13 @@ void perpi_body_velocities(const perpi_body_matrix* m, const perp_contact_proble
     perpi_for_parts(m->context, P->constraint_count, GRAIN, velocities_part, &job);
 }
 
+/* (f, g) += t row, if t is not 0 */
+#define ADD_ROW(row, t)                                                                            \
+    if ((t) != 0.0) {                                                                              \
+        f += *(const perpi_four*)(row) * (t);                                                      \
+        g += *(const perpi_two*)((row) + 4) * (t);                                                 \
+    }
+
 /* The impulses on a body of six velocities. */
 PERPI_INLINE void add_impulses_six(const product_job* job, int32_t i, double* out)
 {
@@ -218,12 +225,14 @@ PERPI_INLINE void add_impulses_six(const product_job* job, int32_t i, double* ou
     for (int32_t e = W->block_start.at[i]; e < W->block_start.at[i + 1]; ++e) {
         const perpi_body_item* item = &job->m->item[e];
         const double *Y = job->Y + item->Y, *p = job->p + item->row;
-        for (int32_t r = 0; r < item->rows; ++r, Y += SIDE) {
-            const double t = sign * p[r];
-            if (t != 0.0) {
-                f += *(const perpi_four*)Y * t;
-                g += *(const perpi_two*)(Y + 4) * t;
-            }
+        if (item->rows == 3) {
+            ADD_ROW(Y, sign * p[0]);
+            ADD_ROW(Y + SIDE, sign * p[1]);
+            ADD_ROW(Y + 2 * SIDE, sign * p[2]);
+            continue;
+        }
+        for (int32_t r = 0; r < item->rows; ++r) {
+            ADD_ROW(Y + SIDE * r, sign * p[r]);
         }
     }
     *(perpi_four*)out = f;
