@@ -731,7 +731,20 @@ enum {
 };
 #define ACTING_COARSE 5e-5 /* tolerance until few contacts are added, ... */
 #define ACTING_FEW 0.005   /* ... of those that act */
-#define ACTING_SHARE 0.6   /* of the rows act: fewer are solved faster */
+#define ACTING_SHARE 0.6   /* of the rows act: fewer are solved faster, ... */
+#define ACTING_LARGEST 0.5 /* ... as are several islands, of so many rows each */
+
+/* Whether the islands of what acts are solved faster than the whole. */
+static bool acts_in_parts(const contact_call* c, const perpi_acting* a)
+{
+    const double rows = c->problem.row_count;
+    int32_t largest = 0;
+    for (int32_t i = 0; i < c->islands; ++i) {
+        const int32_t n = perpi_islands_rows(c->s->islands, i);
+        largest = n > largest ? n : largest;
+    }
+    return perpi_acting_rows(a) <= ACTING_SHARE * rows || largest <= ACTING_LARGEST * rows;
+}
 
 /* Rounds of solving and adding, from the guess x; x becomes the last point. *done: nothing is violated. */
 static perp_status solve_acting(contact_call* c, const perpi_acting* a, double* x, bool* done)
@@ -754,10 +767,10 @@ static perp_status solve_acting(contact_call* c, const perpi_acting* a, double* 
     c->options.tolerance = coarse ? ACTING_COARSE : asked;
     c->made.report.outcome = PERP_OUTCOME_SOLVED;
     for (int32_t round = 0; status == PERP_OK && !*done && round < ACTING_ROUNDS; ++round) {
-        if (perpi_acting_rows(a) > ACTING_SHARE * (double)P->row_count) {
+        status = perpi_islands_split_acting(c->s->islands, P, a->acts, &c->islands);
+        if (status == PERP_OK && !acts_in_parts(c, a)) {
             break;
         }
-        status = perpi_islands_split_acting(c->s->islands, P, a->acts, &c->islands);
         if (status == PERP_OK) {
             status = run_islands(c);
         }
