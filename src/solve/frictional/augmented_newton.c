@@ -29,6 +29,7 @@
 #include "base/threads.h"
 #include "linalg/dense.h"
 #include "problem/cone.h"
+#include "problem/operators.h"
 #include "problem/reformulate/reformulate.h"
 #include "solve/builtin.h"
 #include "solve/frictional/augmented_newton.h"
@@ -121,7 +122,8 @@ typedef struct bodies {
     /* velocities: */
     double *x, *z, *f, *step, *trial, *v;
     double* work;
-    const bool* closed; /* per constraint, NULL: none; contacts whose gap is to be zero */
+    perpi_row_terms terms; /* of the residuals of a solve */
+    const bool* closed;    /* per constraint, NULL: none; contacts whose gap is to be zero */
 } bodies;
 
 static void bodies_destroy(void* self)
@@ -163,13 +165,14 @@ static perp_status augmented_reserve(bodies* s, const perp_contact_problem* P)
     const size_t nr = (size_t)P->row_count, nv = (size_t)P->dof_count;
     const perp_status status = perpi_grow(
         s->context, &s->vector, &s->vector_capacity,
-        12 * nr + ROWS_MAX * nr + 6 * nv + perp_contact_residual_work(P), sizeof(double));
+        14 * nr + ROWS_MAX * nr + 6 * nv + perp_contact_residual_work(P), sizeof(double));
     if (status != PERP_OK) {
         return status;
     }
     double* at = s->vector;
-    double** const rows[] = {&s->w,          &s->c,       &s->uc,      &s->d, &s->u,  &s->best,
-                             &s->start_best, &s->trial_d, &s->trial_u, &s->s, &s->du, &s->zero};
+    double** const rows[] = {&s->w,    &s->c,          &s->uc,      &s->d,           &s->u,
+                             &s->best, &s->start_best, &s->trial_d, &s->trial_u,     &s->s,
+                             &s->du,   &s->zero,       &s->terms.W, &s->terms.pushed};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i, at += nr) {
         *rows[i] = at;
     }
@@ -181,6 +184,7 @@ static perp_status augmented_reserve(bodies* s, const perp_contact_problem* P)
         *dofs[i] = at;
     }
     s->work = at;
+    s->terms.known = false;
     return perpi_delassus_fill(s->context, P, &s->delassus);
 }
 
@@ -570,7 +574,7 @@ static bool check_point(bodies* s, course* k, const double* p)
 {
     const perp_contact_problem* P = k->P;
     motion_of(s, P, p, s->v);
-    k->now = perp_contact_check_residual(P, s->v, p, s->work).worst;
+    k->now = perpi_contact_residual_again(P, s->v, p, s->work, &s->terms).worst;
     return perpi_monitor_check(&k->out, k->now, p);
 }
 
