@@ -111,6 +111,13 @@ static bool limits_left(search* f, const perpi_entry* e, perp_solve_options* lef
     if ((e->how & PERPI_BRIEF) != 0) {
         most = PERPI_VERY_FEW;
     }
+    if ((e->how & PERPI_MEDIUM) != 0 && most > PERPI_SOME) {
+        most = PERPI_SOME;
+    }
+    const double bound = PERPI_WORK / ((double)f->n * (double)f->n);
+    if ((e->how & PERPI_BOUNDED) != 0 && bound < (double)most) {
+        most = bound > PERPI_FEW ? (int32_t)bound : PERPI_FEW;
+    }
     if (most < INT32_MAX && (left->max_iter == 0 || left->max_iter > most)) {
         left->max_iter = most;
     }
@@ -724,7 +731,20 @@ enum {
 };
 #define ACTING_COARSE 5e-5 /* tolerance until few contacts are added, ... */
 #define ACTING_FEW 0.005   /* ... of those that act */
-#define ACTING_SHARE 0.6   /* of the rows act: fewer are solved faster */
+#define ACTING_SHARE 0.6   /* of the rows act: fewer are solved faster, ... */
+#define ACTING_LARGEST 0.5 /* ... as are several islands, of so many rows each */
+
+/* Whether the islands of what acts are solved faster than the whole. */
+static bool acts_in_parts(const contact_call* c, const perpi_acting* a)
+{
+    const double rows = c->problem.row_count;
+    int32_t largest = 0;
+    for (int32_t i = 0; i < c->islands; ++i) {
+        const int32_t n = perpi_islands_rows(c->s->islands, i);
+        largest = n > largest ? n : largest;
+    }
+    return perpi_acting_rows(a) <= ACTING_SHARE * rows || largest <= ACTING_LARGEST * rows;
+}
 
 /* Rounds of solving and adding, from the guess x; x becomes the last point. *done: nothing is violated. */
 static perp_status solve_acting(contact_call* c, const perpi_acting* a, double* x, bool* done)
@@ -747,10 +767,10 @@ static perp_status solve_acting(contact_call* c, const perpi_acting* a, double* 
     c->options.tolerance = coarse ? ACTING_COARSE : asked;
     c->made.report.outcome = PERP_OUTCOME_SOLVED;
     for (int32_t round = 0; status == PERP_OK && !*done && round < ACTING_ROUNDS; ++round) {
-        if (perpi_acting_rows(a) > ACTING_SHARE * (double)P->row_count) {
+        status = perpi_islands_split_acting(c->s->islands, P, a->acts, &c->islands);
+        if (status == PERP_OK && !acts_in_parts(c, a)) {
             break;
         }
-        status = perpi_islands_split_acting(c->s->islands, P, a->acts, &c->islands);
         if (status == PERP_OK) {
             status = run_islands(c);
         }

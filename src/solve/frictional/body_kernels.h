@@ -78,17 +78,27 @@ PERPI_INLINE void perpi_fill_own(const double* restrict D, const double* restric
     }
 }
 
-/* u += Y' x of three rows, each sum on its own first. */
+/* u += Y' x of three rows, each sum on its own first: the products of a velocity with the three rows are brought
+ * into one register. */
 PERPI_INLINE void perpi_add_velocities_three(const double* restrict Y, const double* restrict x,
                                              double* restrict u)
 {
-    for (int r = 0; r < 3; ++r, Y += PERPI_SUM_ROWS) {
-        double t = 0.0;
-        for (int k = 0; k < PERPI_SUM_ROWS; ++k) {
-            t += Y[k] * x[k];
-        }
-        u[r] += t;
-    }
+    const perpi_four X = *(const perpi_four*)x;
+    const perpi_two z = *(const perpi_two*)(x + 4);
+    const perpi_four a = *(const perpi_four*)Y * X, b = *(const perpi_four*)(Y + 6) * X,
+                     c = *(const perpi_four*)(Y + 12) * X;
+    const perpi_two d = *(const perpi_two*)(Y + 4) * z, e = *(const perpi_two*)(Y + 10) * z,
+                    f = *(const perpi_two*)(Y + 16) * z;
+    perpi_four t = {0.0, 0.0, 0.0, 0.0};
+    t += (perpi_four){a[0], b[0], c[0], c[0]};
+    t += (perpi_four){a[1], b[1], c[1], c[1]};
+    t += (perpi_four){a[2], b[2], c[2], c[2]};
+    t += (perpi_four){a[3], b[3], c[3], c[3]};
+    t += (perpi_four){d[0], e[0], f[0], f[0]};
+    t += (perpi_four){d[1], e[1], f[1], f[1]};
+    u[0] += t[0];
+    u[1] += t[1];
+    u[2] += t[2];
 }
 
 #endif

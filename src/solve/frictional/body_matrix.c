@@ -168,7 +168,7 @@ typedef struct product_job {
     double *u, *f;
 } product_job;
 
-static void velocities_part(int32_t begin, int32_t end, void* data)
+PERPI_WIDE static void velocities_part(int32_t begin, int32_t end, void* data)
 {
     const product_job* job = data;
     const perp_contact_problem* P = job->P;
@@ -207,6 +207,13 @@ void perpi_body_velocities(const perpi_body_matrix* m, const perp_contact_proble
     perpi_for_parts(m->context, P->constraint_count, GRAIN, velocities_part, &job);
 }
 
+/* (f, g) += t row, if t is not 0 */
+#define ADD_ROW(row, t)                                                                            \
+    if ((t) != 0.0) {                                                                              \
+        f += *(const perpi_four*)(row) * (t);                                                      \
+        g += *(const perpi_two*)((row) + 4) * (t);                                                 \
+    }
+
 /* The impulses on a body of six velocities. */
 PERPI_INLINE void add_impulses_six(const product_job* job, int32_t i, double* out)
 {
@@ -218,12 +225,14 @@ PERPI_INLINE void add_impulses_six(const product_job* job, int32_t i, double* ou
     for (int32_t e = W->block_start.at[i]; e < W->block_start.at[i + 1]; ++e) {
         const perpi_body_item* item = &job->m->item[e];
         const double *Y = job->Y + item->Y, *p = job->p + item->row;
-        for (int32_t r = 0; r < item->rows; ++r, Y += SIDE) {
-            const double t = sign * p[r];
-            if (t != 0.0) {
-                f += *(const perpi_four*)Y * t;
-                g += *(const perpi_two*)(Y + 4) * t;
-            }
+        if (item->rows == 3) {
+            ADD_ROW(Y, sign * p[0]);
+            ADD_ROW(Y + SIDE, sign * p[1]);
+            ADD_ROW(Y + 2 * SIDE, sign * p[2]);
+            continue;
+        }
+        for (int32_t r = 0; r < item->rows; ++r) {
+            ADD_ROW(Y + SIDE * r, sign * p[r]);
         }
     }
     *(perpi_four*)out = f;
@@ -342,6 +351,11 @@ PERPI_INLINE void get_block(const perpi_body_matrix* m, int32_t place, int32_t n
     int32_t ld;
     const double* in = perpi_block_lu_block(m->lu, place, &ld);
     for (int32_t a = 0; a < n; ++a, in += ld, to += PERPI_SUM_ROW) {
+        if (columns == SIDE) {
+            *(perpi_four*)to = *(const perpi_four*)in;
+            *(perpi_two*)(to + 4) = *(const perpi_two*)(in + 4);
+            continue;
+        }
         for (int32_t k = 0; k < columns; ++k) {
             to[k] = in[k];
         }
