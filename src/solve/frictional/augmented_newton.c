@@ -55,6 +55,7 @@ enum {
 #define NEAR 0.02   /* residual below which the law itself is tried */
 #define LOOSE 0.5   /* of the contacts act: Newton's method goes first */
 #define CHOICE_NEAR 1e-3 /* residual below which choices are made again */
+#define FALLING 0.3 /* of the residual, within the budget of a run that goes on while it falls */
 #define HAND_OVER 1e-4 /* residual from which Newton's method mostly converges in some ten steps */
 
 /* A step of the law counts as good where it leaves the residual below GROWTH_MAX times what it was and
@@ -79,7 +80,7 @@ enum {
     FAILED_NEAR_MAX = 8, /* ... below a residual of HAND_OVER, where it would lead away */
     LOCAL_LEAST = 2,     /* constraints ... */
     LOCAL_PART = 50,     /* ... and one of so many: a local change */
-    LOCAL_BUDGET = 25,   /* Newton steps */
+    LOCAL_BUDGET = 25,   /* Newton steps in which the residual falls to FALLING of what it was */
     CHOICE_BUDGET = 300, /* factorisations, where choices are made meanwhile; ... */
     CHOICE_MOST = 900,   /* ... where none has changed for CHOICE_STILL of them */
     CHOICE_STILL = 100,
@@ -808,8 +809,14 @@ static void revise_choices(bodies* s, course* k)
         memcpy(s->c, s->best, (size_t)k->P->row_count * sizeof *s->c);
     }
     motion_of(s, k->P, s->c, s->v);
-    const double* p = k->choice->revise(k->choice->user, k->now, s->v, s->c);
+    bool answer = solved;
+    const double* p = k->choice->revise(k->choice->user, k->now, s->v, s->c, &answer);
     if (p == NULL) {
+        if (answer && !k->out.over) {
+            memcpy(s->best, s->c, (size_t)k->P->row_count * sizeof *s->c);
+            report->outcome = PERP_OUTCOME_SOLVED;
+            k->out.over = true;
+        }
         return;
     }
     k->status = open_solve(s, k->P, true, p);
@@ -856,10 +863,13 @@ static void return_to_best(bodies* s, course* k)
     check_point(s, k, s->c);
 }
 
-static void run_steps(bodies* s, course* k, bool law, int32_t budget)
+/* budget: Newton steps; falling: counted from where the residual last fell to FALLING of what it was, or choices
+ * changed. */
+static void run_steps(bodies* s, course* k, bool law, bool falling, int32_t budget)
 {
     const perp_report* report = k->out.report;
-    const int32_t until = report->iterations + budget;
+    int32_t until = report->iterations + budget, changed = k->changed;
+    double mark = k->now;
     k->broken = false;
     begin_steps(s, k);
     if (law) {
@@ -869,6 +879,11 @@ static void run_steps(bodies* s, course* k, bool law, int32_t budget)
     while (!k->out.over && !k->broken && report->iterations < until) {
         proximal_round(s, k);
         revise_choices(s, k);
+        if (falling && (k->now < FALLING * mark || k->changed > changed)) {
+            mark = k->now;
+            changed = k->changed;
+            until = report->iterations + budget;
+        }
         if (k->choice != NULL && *k->choice->pairs &&
             (k->convex || report->iterations > k->changed + PAIR_BUDGET)) {
             k->out.over = true; /* closed contacts that contradict each other */
@@ -929,9 +944,9 @@ static perp_status run_attempts(bodies* s, course* k)
         if (!k->out.over && k->now > HAND_OVER) {
             perpi_body_velocities(&s->matrix, P, s->delassus.Y.at, P->b, s->x, s->uc);
             if (acts_loosely(s, P)) {
-                run_steps(s, k, false, LOOSE_BUDGET);
+                run_steps(s, k, false, false, LOOSE_BUDGET);
             } else if (P->constraint_count >= LOCAL_MIN && differs_locally(s, P)) {
-                run_steps(s, k, true, LOCAL_BUDGET);
+                run_steps(s, k, true, true, LOCAL_BUDGET);
             }
         }
         for (int32_t i = 0; i < count && !k->out.over; ++i) {
@@ -946,7 +961,7 @@ static perp_status run_attempts(bodies* s, course* k)
             if (!k->out.over || k->choice != NULL) {
                 k->bold = attempts[i].bold;
                 scale_normal_weights(s, P, attempts[i].normal);
-                run_steps(s, k, false, attempts[i].budget);
+                run_steps(s, k, false, false, attempts[i].budget);
                 scale_normal_weights(s, P, 1.0 / attempts[i].normal);
             }
         }
@@ -955,7 +970,7 @@ static perp_status run_attempts(bodies* s, course* k)
         }
     }
     if (!k->out.over) {
-        run_steps(s, k, false, INT32_MAX / 2);
+        run_steps(s, k, false, false, INT32_MAX / 2);
     }
     return PERP_OK;
 }
@@ -1055,7 +1070,7 @@ perp_status perpi_newton_choosing(void* self, const perp_contact_problem* P,
                 .choice = choice};
     s->closed = choice->closed;
     check_point(s, &k, s->c);
-    run_steps(s, &k, true, 0); /* choices at the guess */
+    run_steps(s, &k, true, false, 0); /* choices at the guess */
     status = run_attempts(s, &k);
     s->closed = NULL;
     status = status == PERP_OK ? k.status : status;
