@@ -4,7 +4,8 @@
  *            Lagrange multipliers]
  * Notation   Y = M^-1 J', kept by rows as J is
  * Departure  A on the joints instead of the saddle point matrix on bodies and joints: half the size,
- *            the same graph. The factorisation is that of friction problems, linalg/block_lu.h.
+ *            the same graph. The factorisation is that of friction problems, linalg/block_lu.h; that of a serial
+ *            chain, in the order of which neighbours alone share a body, is linalg/block_tridiagonal.h.
  */
 #include "step/joint_system.h"
 
@@ -12,12 +13,15 @@
 #include <string.h>
 
 #include "linalg/block_lu.h"
+#include "linalg/block_tridiagonal.h"
 #include "linalg/dense.h"
 #include "linalg/pair.h"
 
 struct perpi_joint_system {
     perp_context* context;
     perpi_block_lu* lu;
+    perpi_tridiagonal chain;
+    bool serial; /* chain has the pattern, not lu */
     int32_t groups;
     int32_t* constraint; /* per group */
     int32_t *size, *start, *column;
@@ -73,6 +77,7 @@ void perpi_joint_system_destroy(perpi_joint_system* s)
         perpi_free(context, owned[i]);
     }
     perpi_block_lu_destroy(s->lu);
+    perpi_tridiagonal_free(context, &s->chain);
     perpi_free(context, s);
 }
 
@@ -351,8 +356,10 @@ static perp_status find_pattern(perpi_joint_system* s, const perpi_formulation* 
             return status;
         }
     }
+    s->serial = perpi_tridiagonal_fits(s->groups, s->size, s->start, s->column);
     const perp_status status =
-        perpi_block_lu_analyse(s->lu, s->groups, s->size, s->start, s->column);
+        s->serial ? perpi_tridiagonal_shape(s->context, &s->chain, s->groups, s->size)
+                  : perpi_block_lu_analyse(s->lu, s->groups, s->size, s->start, s->column);
     s->analysed = status == PERP_OK ? s->groups : -1;
     return status;
 }
@@ -456,13 +463,18 @@ static void add_pair(const perpi_formulation* f, const perp_constraint* i, const
 bool perpi_joint_system_factor(perpi_joint_system* s, const perpi_formulation* f, const double* R)
 {
     R = R != NULL ? R : f->J;
-    perpi_block_lu_clear(s->lu);
+    if (s->serial) {
+        perpi_tridiagonal_clear(&s->chain);
+    } else {
+        perpi_block_lu_clear(s->lu);
+    }
     for (int32_t g = 0; g < s->groups; ++g) {
         const perp_constraint* c = &f->constraint[s->constraint[g]];
         for (int32_t k = s->start[g]; k < s->start[g + 1]; ++k) {
             int32_t stride;
-            double* to = perpi_block_lu_block(s->lu, k, &stride);
             const int32_t other = s->column[k];
+            double* to = s->serial ? perpi_tridiagonal_block(&s->chain, g, other, &stride)
+                                   : perpi_block_lu_block(s->lu, k, &stride);
             add_pair(f, c, &f->constraint[s->constraint[other]], R, s->Y, to, stride);
             for (int32_t r = 0; other == g && r < c->rows; ++r) {
                 to[r * stride + r] =
@@ -470,7 +482,7 @@ bool perpi_joint_system_factor(perpi_joint_system* s, const perpi_formulation* f
             }
         }
     }
-    return perpi_block_lu_factor(s->lu);
+    return s->serial ? perpi_tridiagonal_factor(&s->chain) : perpi_block_lu_factor(s->lu);
 }
 
 /* v <- v - sum_i x_i Y_i over the rows of a side, in their order. */
@@ -507,7 +519,11 @@ void perpi_joint_system_solve(perpi_joint_system* s, const perpi_formulation* f,
             s->x[used++] = r[c->row + i];
         }
     }
-    perpi_block_lu_solve(s->lu, s->x);
+    if (s->serial) {
+        perpi_tridiagonal_solve(&s->chain, s->x);
+    } else {
+        perpi_block_lu_solve(s->lu, s->x);
+    }
     used = 0;
     for (int32_t g = 0; g < s->groups; ++g) {
         const perp_constraint* c = &f->constraint[s->constraint[g]];
