@@ -30,6 +30,9 @@ enum { MAX_NEWTON = 25 };
  * stop if another iteration no longer halves them. */
 static const double GOAL = 1e-13;
 static const double ENOUGH = 1e-11;
+/* h^2 omega^2 / 2 of a body that its joints pull straight, omega the frequency at which it turns to and fro:
+ * beyond this a step with the directions of the start is unstable. */
+static const double STIFF = 2.0;
 
 void perpi_step_extend(perpi_step* step)
 {
@@ -180,9 +183,18 @@ static void unbalance(const perpi_step* step, double* z)
     const double* M = f->M;
     for (int32_t block = 0; block < f->problem.block_count; ++block) {
         const int32_t first = f->dof[block], n = f->dof[block + 1] - first;
-        const double* v = step->v_problem + first;
+        const double *v = step->v_problem + first, *k = f->k + first;
+        if (n == 6) { /* a body: translation is not coupled with rotation */
+            for (int i = 0; i < 3; ++i) {
+                const double* I = M + 6 * (3 + i) + 3;
+                z[first + i] = -k[i] + M[7 * i] * v[i];
+                z[first + 3 + i] = -k[3 + i] + I[0] * v[3] + I[1] * v[4] + I[2] * v[5];
+            }
+            M += 36;
+            continue;
+        }
         for (int32_t i = 0; i < n; ++i, M += n) {
-            double sum = -f->k[first + i];
+            double sum = -k[i];
             for (int32_t j = 0; j < n; ++j) {
                 sum += M[j] * v[j];
             }
@@ -245,6 +257,27 @@ static bool has_laws(const perpi_formulation* f)
         any = any || f->place[k].slot != 0;
     }
     return any;
+}
+
+perp_status perpi_middle_expected(perpi_step* step, bool* expected)
+{
+    const perpi_formulation* f = step->formulation;
+    const perp_status status = reserve_middle(step);
+    const double *K = step->middle, *M = f->M;
+    *expected = false;
+    if (status != PERP_OK) {
+        return status;
+    }
+    find_stiffness(step, f->J, step->middle);
+    for (int32_t block = 0; block < f->problem.block_count; ++block, K += 9) {
+        const int32_t n = f->dof[block + 1] - f->dof[block];
+        const double pull = n == 6   ? -(K[0] + K[4] + K[8]) / (M[21] + M[28] + M[35])
+                            : n == 3 ? -K[8] / M[8]
+                                     : 0.0;
+        *expected = *expected || pull > STIFF;
+        M += n * n;
+    }
+    return PERP_OK;
 }
 
 /* One Newton step, unless the point is good enough. *error: of the point. */
