@@ -76,6 +76,7 @@ typedef enum kind {
     ROWS_CROWD,
     ROWS_FEW_BODIES_LARGE,
     ROWS_FEW_BODIES,
+    ROWS_FEW_BODIES_LAYERS,
     ROUND_CONES,
     JOINTS,
     SMALL_POLYGON,
@@ -143,7 +144,11 @@ static const perpi_entry contact_plan[][PERPI_PLAN_MOST] = {
                          {"pivot", PERPI_SHORT},
                          {"newton", PERPI_BRIEF},
                          {"newton-bodies", PERPI_COLD | PERPI_SHORT},
-                         {"newton-bodies", PERPI_SHORT}},
+                         {"newton-bodies", PERPI_SHORT},
+                         {"newton-bodies", PERPI_COLD | PERPI_MEDIUM}},
+    /* Few bodies on very many soft layers (2000 rows, 100 velocities of bodies): an iteration takes milliseconds, and
+     * one of nsgs ten times that. */
+    [ROWS_FEW_BODIES_LAYERS] = {{"newton-bodies", PERPI_TIGHT | PERPI_LONG | PERPI_BOUNDED}},
     [ROUND_CONES] = {{"newton", PERPI_TIGHT},
                      {"newton", 0},
                      {"newton", PERPI_COLD},
@@ -221,7 +226,9 @@ static kind kind_of(const perp_contact_problem* P, bool warm, int32_t* work)
             warm && P->row_count <= LAYERS && P->row_count <= LEAN * P->dof_count && alone;
         const kind pile = P->row_count <= LAYERS                 ? ROWS_PILE
                           : !alone && P->row_count <= LARGE_PILE ? ROWS_LAYERS
-                                                                 : ROWS_LARGE_PILE;
+                          : !alone && count_shared_dofs(P, work) <= FEW_DOFS
+                              ? ROWS_FEW_BODIES_LAYERS
+                              : ROWS_LARGE_PILE;
         return lean                                   ? ROWS_LEAN
                : P->row_count <= CROWD * P->dof_count ? pile
                : P->dof_count > FEW_DOFS              ? ROWS_CROWD

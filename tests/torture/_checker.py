@@ -809,6 +809,10 @@ class Checker:
         opens = np.broadcast_to(opens, (rec.frames,))
         kept = (rec.joints_kept > 0) | rec.limited
         for k in range(1, rec.frames):
+            if rec.dt[k - 1] == 0:  # an impact keeps the poses, and with them errors and their bound
+                kept[k] = kept[k - 1]
+                room[k] = max(room[k], room[k - 1])
+                continue
             if kept[k] or kept[k - 1]:
                 room[k] += room[k - 1]
             if rec.limited[k]:
