@@ -41,7 +41,8 @@ perp_status perpi_tape_reserve(perpi_tape* t, size_t frames)
 static unsigned flags_of(const perp_step_info* info)
 {
     const bool other = info->fallbacks > 0 || info->crossings > 0 || info->joints_kept > 0 ||
-                       info->semi_implicit > 0 || info->accepted_unsolved || info->corrections < 0;
+                       info->semi_implicit > 0 || info->accepted_unsolved ||
+                       info->corrections < 0 || info->unsolved_impact > 0;
     return other ? PERPI_LINEAR_FALLBACK : 0;
 }
 

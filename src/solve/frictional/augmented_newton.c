@@ -28,7 +28,9 @@
 
 #include "base/threads.h"
 #include "linalg/dense.h"
+#include "linalg/wide.h"
 #include "problem/cone.h"
+#include "problem/operators.h"
 #include "problem/reformulate/reformulate.h"
 #include "solve/builtin.h"
 #include "solve/frictional/augmented_newton.h"
@@ -122,7 +124,8 @@ typedef struct bodies {
     /* velocities: */
     double *x, *z, *f, *step, *trial, *v;
     double* work;
-    const bool* closed; /* per constraint, NULL: none; contacts whose gap is to be zero */
+    perpi_row_terms terms; /* of the residuals of a solve */
+    const bool* closed;    /* per constraint, NULL: none; contacts whose gap is to be zero */
 } bodies;
 
 static void bodies_destroy(void* self)
@@ -164,13 +167,14 @@ static perp_status augmented_reserve(bodies* s, const perp_contact_problem* P)
     const size_t nr = (size_t)P->row_count, nv = (size_t)P->dof_count;
     const perp_status status = perpi_grow(
         s->context, &s->vector, &s->vector_capacity,
-        12 * nr + ROWS_MAX * nr + 6 * nv + perp_contact_residual_work(P), sizeof(double));
+        14 * nr + ROWS_MAX * nr + 6 * nv + perp_contact_residual_work(P), sizeof(double));
     if (status != PERP_OK) {
         return status;
     }
     double* at = s->vector;
-    double** const rows[] = {&s->w,          &s->c,       &s->uc,      &s->d, &s->u,  &s->best,
-                             &s->start_best, &s->trial_d, &s->trial_u, &s->s, &s->du, &s->zero};
+    double** const rows[] = {&s->w,    &s->c,          &s->uc,      &s->d,           &s->u,
+                             &s->best, &s->start_best, &s->trial_d, &s->trial_u,     &s->s,
+                             &s->du,   &s->zero,       &s->terms.W, &s->terms.pushed};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i, at += nr) {
         *rows[i] = at;
     }
@@ -182,6 +186,7 @@ static perp_status augmented_reserve(bodies* s, const perp_contact_problem* P)
         *dofs[i] = at;
     }
     s->work = at;
+    s->terms.known = false;
     return perpi_delassus_fill(s->context, P, &s->delassus);
 }
 
@@ -257,10 +262,10 @@ static void rows_answer(const bodies* s, const perp_contact_problem* P, const pe
 }
 
 /* The nearest point of the cone to z = c - (u + s e_n) / omega, and its derivative; round cones. */
-static void convex_answer(const bodies* s, const perp_constraint* c, double lambda, const double* u,
-                          double* d, double* D)
+PERPI_INLINE void convex_answer(const bodies* s, const perp_constraint* c, int32_t m, double lambda,
+                                const double* u, double* d, double* D)
 {
-    const int32_t m = c->rows, n = m - 1, k = c->row;
+    const int32_t n = m - 1, k = c->row;
     const double mu = c->cone == PERP_CONE_NONE ? 0.0 : c->mu;
     const double wide = m > 1 && s->w[k + 1] > s->w[k] ? s->w[k + 1] : s->w[k];
     const double rho = 1.0 / (lambda * wide);
@@ -275,7 +280,9 @@ static void convex_answer(const bodies* s, const perp_constraint* c, double lamb
     }
     length = sqrt(length);
     if (D != NULL) {
-        memset(D, 0, (size_t)(m * m) * sizeof *D);
+        for (int32_t i = 0; i < m * m; ++i) {
+            D[i] = 0.0;
+        }
     }
     if (length <= mu * z[0]) {
         for (int32_t i = 0; i < m; ++i) {
@@ -314,15 +321,27 @@ static void convex_answer(const bodies* s, const perp_constraint* c, double lamb
     }
 }
 
-/* The law itself: p_n = max(0, c_n - u_n / omega_n), closed: either sign; p_t in F(mu p_n) nearest to c_t - u_t / omega_t. */
-static void coulomb_answer(const bodies* s, const perp_constraint* c, bool closed, double lambda,
-                           const double* u, double* d, double* D)
+PERPI_INLINE void project_tangent(const perp_constraint* c, int32_t n, double radius,
+                                  const double* z, double* y)
 {
-    const int32_t m = c->rows, n = m - 1, k = c->row;
+    if (n == 2 && c->cone != PERP_CONE_POLYGON) {
+        perpi_project_disc(radius, z, y);
+    } else {
+        perpi_project_friction(c, radius, z, y);
+    }
+}
+
+/* The law itself: p_n = max(0, c_n - u_n / omega_n), closed: either sign; p_t in F(mu p_n) nearest to c_t - u_t / omega_t. */
+PERPI_INLINE void coulomb_answer(const bodies* s, const perp_constraint* c, int32_t m, bool closed,
+                                 double lambda, const double* u, double* d, double* D)
+{
+    const int32_t n = m - 1, k = c->row;
     const double rho_n = 1.0 / (lambda * s->w[k]);
     const double p_n = s->c[k] - rho_n * u[k];
     if (D != NULL) {
-        memset(D, 0, (size_t)(m * m) * sizeof *D);
+        for (int32_t i = 0; i < m * m; ++i) {
+            D[i] = 0.0;
+        }
     }
     for (int32_t i = 0; i < m; ++i) {
         d[k + i] = -s->c[k + i];
@@ -343,8 +362,10 @@ static void coulomb_answer(const bodies* s, const perp_constraint* c, bool close
         e[i] = is_ellipsoid(c) ? c->e[i] : 1.0;
         z[i] = s->c[k + 1 + i] / e[i] - rho * e[i] * u[k + 1 + i];
     }
-    perpi_project_friction(c, radius, z, y);
-    if (D != NULL) {
+    project_tangent(c, n, radius, z, y);
+    if (D != NULL && n == 2 && c->cone != PERP_CONE_POLYGON) {
+        perpi_disc_jacobian(radius, z, G, h);
+    } else if (D != NULL) {
         perpi_friction_project_jacobian(c, radius, z, G, h);
     }
     for (int32_t i = 0; i < n; ++i) {
@@ -374,6 +395,19 @@ typedef struct proximal_job {
     double *d, *D;
 } proximal_job;
 
+/* Contact i; m: its rows. */
+PERPI_INLINE void contact_answer(const proximal_job* job, int32_t i, int32_t m, double* D)
+{
+    const proximal* k = job->k;
+    const perp_constraint* c = &k->P->constraint[i];
+    if (k->convex) {
+        convex_answer(job->s, c, m, k->lambda, job->u, job->d, D);
+    } else {
+        const bool closed = job->s->closed != NULL && job->s->closed[i];
+        coulomb_answer(job->s, c, m, closed, k->lambda, job->u, job->d, D);
+    }
+}
+
 static void proximal_part(int32_t begin, int32_t end, void* data)
 {
     const proximal_job* job = data;
@@ -383,11 +417,10 @@ static void proximal_part(int32_t begin, int32_t end, void* data)
         double* D_i = job->D != NULL ? job->D + ROWS_MAX * (size_t)c->row : NULL;
         if (c->kind != PERP_CONSTRAINT_CONTACT) {
             rows_answer(job->s, k->P, c, k->lambda, job->u, job->d, D_i);
-        } else if (k->convex) {
-            convex_answer(job->s, c, k->lambda, job->u, job->d, D_i);
+        } else if (c->rows == 3) {
+            contact_answer(job, i, 3, D_i);
         } else {
-            const bool closed = job->s->closed != NULL && job->s->closed[i];
-            coulomb_answer(job->s, c, closed, k->lambda, job->u, job->d, D_i);
+            contact_answer(job, i, c->rows, D_i);
         }
     }
 }
@@ -571,7 +604,7 @@ static bool check_point(bodies* s, course* k, const double* p)
 {
     const perp_contact_problem* P = k->P;
     motion_of(s, P, p, s->v);
-    k->now = perp_contact_check_residual(P, s->v, p, s->work).worst;
+    k->now = perpi_contact_residual_again(P, s->v, p, s->work, &s->terms).worst;
     return perpi_monitor_check(&k->out, k->now, p);
 }
 
