@@ -37,7 +37,6 @@
 #define GOAL_REST                                                                                  \
     0.4 /* of the goal: residual of a stationary answer; less would be rounding of poses */
 #define MOVING 1e-3      /* impulses that are left over, relative to their terms: it accelerates */
-#define ROUNDED 4e-13    /* residual of a moving answer that rounding may make */
 #define REFINE 1e-2      /* on the goal, where the answer is not stationary */
 #define LEFT 1e-3        /* on the goal: velocities that a correction leaves */
 #define NEAR 1e-2        /* residual up to which a correction is tried */
@@ -140,7 +139,7 @@ static bool passes(const warm* w, double worst, double goal, const double* guess
     }
     const left_over left = find_left_over(w, guess);
     return left.off <= still * still * left.size ||
-           (left.off > MOVING * MOVING * left.size && worst <= ROUNDED);
+           (left.off > MOVING * MOVING * left.size && worst <= LEAST_GOAL);
 }
 
 /* ---- the active set ----------------------------------------------------------------------------------*/
