@@ -711,7 +711,7 @@ static void sort_last(perpi_contact_list* list)
     list->item[k] = last;
 }
 
-/* The additional contact with this key; NULL: the key is one of a feature pair. */
+/* The additional contact; NULL: the key is one of a feature pair. */
 static const perpi_missing* missing_of(const perpi_sides* x, uint64_t key)
 {
     for (size_t i = 0; i < x->missing_count; ++i) {
@@ -721,6 +721,17 @@ static const perpi_missing* missing_of(const perpi_sides* x, uint64_t key)
         }
     }
     return NULL;
+}
+
+bool perpi_keeps_side(const perpi_step* step, const perp_contact* c)
+{
+    return missing_of(step->sides, c->key) != NULL;
+}
+
+bool perpi_pushes_back(const perpi_step* step, const perp_contact* c)
+{
+    const perpi_missing* m = missing_of(step->sides, c->key);
+    return m != NULL && m->push > 0.0;
 }
 
 perp_status perpi_add_missing(perpi_step* step, double t, double h, bool at_end,
@@ -746,8 +757,7 @@ perp_status perpi_add_missing(perpi_step* step, double t, double h, bool at_end,
     for (size_t i = 0; step->stepper->touching && x->missing_count > 0 && i < list->count; ++i) {
         perp_contact* c = &list->item[i]; /* no gap term: target velocity */
         c->drift[0] = c->gap > 0.0 && keeps_pair(x, c->body_a, c->body_b) ? c->gap / h : 0.0;
-        const perpi_missing* m = missing_of(x, c->key);
-        c->drift[0] = m != NULL && m->push > 0.0 ? c->gap / h : c->drift[0];
+        c->drift[0] = perpi_pushes_back(step, c) ? c->gap / h : c->drift[0];
     }
     return status;
 }

@@ -82,7 +82,7 @@ static void apply_kept_overlap(perpi_step* step)
         perp_contact* c = &step->to->contacts.item[i];
         const bool meant =
             step->kept.all || (c->body_a == step->kept.body_a && c->body_b == step->kept.body_b);
-        if (meant && c->gap < 0.0 && perpi_overlap_counts(c)) {
+        if (meant && c->gap < 0.0 && perpi_overlap_counts(step, c)) {
             step->kept.deepest = -c->gap > step->kept.deepest ? -c->gap : step->kept.deepest;
             c->gap = 0.0;
         }
@@ -98,7 +98,8 @@ static void apply_kept_speed(perpi_step* step, double h)
         const bool meant =
             step->kept.all || (c->body_a == step->kept.body_a && c->body_b == step->kept.body_b);
         const double held = step->stepper->touching ? 0.0 : -c->gap / h;
-        if (meant && perpi_overlap_counts(c) && c->drift[0] < held) {
+        if (meant && perpi_overlap_counts(step, c) && c->drift[0] < held &&
+            !perpi_keeps_side(step, c)) {
             const double depth = h * (held - c->drift[0]);
             step->kept.deepest = depth > step->kept.deepest ? depth : step->kept.deepest;
             c->drift[0] = held;

@@ -622,7 +622,9 @@ static perp_status run_grouped(search* f, const perpi_entry** plan)
     return status;
 }
 
-static perp_status run_acting(search* f, const perpi_entry* plan);
+static perp_status run_acting(search* f, const perpi_entry* plan, bool warm);
+
+enum { COLD_DOFS = 240 }; /* up to this what acts is sought again, where all else has failed */
 
 static perp_status run_island(void* call, int32_t i)
 {
@@ -638,13 +640,18 @@ static perp_status run_island(void* call, int32_t i)
         status = check_warm_start(&f, plan);
     }
     if (status == PERP_OK && plan->name != NULL && !f.refine && !is_done(&f)) {
-        status = run_acting(&f, plan);
+        status = run_acting(&f, plan, f.warm);
     }
+    const perpi_entry* first = plan;
     if (status == PERP_OK && (f.refine || !is_done(&f))) {
         status = run_grouped(&f, &plan);
     }
     if (status == PERP_OK) {
         status = run_plan(&f, plan);
+    }
+    if (status == PERP_OK && first->name != NULL && f.warm && !is_done(&f) &&
+        c->one.dof_count <= COLD_DOFS) { /* a warm start can choose what does not act */
+        status = run_acting(&f, first, false);
     }
     if (status == PERP_OK) {
         close_island(c, i, listed, &f);
@@ -792,7 +799,8 @@ static perp_status solve_acting(contact_call* c, const perpi_acting* a, double* 
     return status;
 }
 
-static perp_status run_acting(search* f, const perpi_entry* plan)
+/* warm: from the guess, else from nothing. */
+static perp_status run_acting(search* f, const perpi_entry* plan, bool warm)
 {
     perpi_solver* s = f->s;
     const perp_contact_problem* P = f->problem.contact;
@@ -825,7 +833,7 @@ static perp_status run_acting(search* f, const perpi_entry* plan)
     }
     a.fresh = a.acts + P->constraint_count;
     a.grouped = a.fresh + P->constraint_count;
-    fill_guess(f, f->warm, f->trial);
+    fill_guess(f, warm, f->trial);
     contact_call c = {.s = s->acting,
                       .problem = *P,
                       .options = left,

@@ -78,27 +78,25 @@ PERPI_INLINE void perpi_fill_own(const double* restrict D, const double* restric
     }
 }
 
-/* u += Y' x of three rows, each sum on its own first: the products of a velocity with the three rows are brought
- * into one register. */
+/* u += Y' x of three rows, each sum on its own first: the products of a velocity with two rows are brought into
+ * one register. */
 PERPI_INLINE void perpi_add_velocities_three(const double* restrict Y, const double* restrict x,
                                              double* restrict u)
 {
-    const perpi_four X = *(const perpi_four*)x;
-    const perpi_two z = *(const perpi_two*)(x + 4);
-    const perpi_four a = *(const perpi_four*)Y * X, b = *(const perpi_four*)(Y + 6) * X,
-                     c = *(const perpi_four*)(Y + 12) * X;
-    const perpi_two d = *(const perpi_two*)(Y + 4) * z, e = *(const perpi_two*)(Y + 10) * z,
-                    f = *(const perpi_two*)(Y + 16) * z;
-    perpi_four t = {0.0, 0.0, 0.0, 0.0};
-    t += (perpi_four){a[0], b[0], c[0], c[0]};
-    t += (perpi_four){a[1], b[1], c[1], c[1]};
-    t += (perpi_four){a[2], b[2], c[2], c[2]};
-    t += (perpi_four){a[3], b[3], c[3], c[3]};
-    t += (perpi_four){d[0], e[0], f[0], f[0]};
-    t += (perpi_four){d[1], e[1], f[1], f[1]};
+    perpi_two t = {0.0, 0.0};
+    double s = 0.0;
+    for (int k = 0; k < 6; k += 2) {
+        const perpi_two X = *(const perpi_two*)(x + k), a = *(const perpi_two*)(Y + k) * X,
+                        b = *(const perpi_two*)(Y + 6 + k) * X,
+                        c = *(const perpi_two*)(Y + 12 + k) * X;
+        t += (perpi_two){a[0], b[0]};
+        t += (perpi_two){a[1], b[1]};
+        s += c[0];
+        s += c[1];
+    }
     u[0] += t[0];
     u[1] += t[1];
-    u[2] += t[2];
+    u[2] += s;
 }
 
 #endif
