@@ -53,6 +53,7 @@ typedef struct perpi_switching {
     bool
         pairs; /* choices are made while the problem that they leave is solved: two members of a group are closed together */
     perp_contact_problem chosen; /* the same: the problem that the choices leave */
+    bool stuck; /* choices made in one solve: all groups hold, but what they leave is not solved */
     const perp_contact_problem* whole;
     double* p_whole; /* of the caller */
     double tolerance;
