@@ -466,6 +466,43 @@ static perp_status check_warm_start(search* f, const perpi_entry* plan)
     return status;
 }
 
+/* Of several answers the one at rest. */
+static perp_status prefer_rest(search* f)
+{
+    const perp_contact_problem* P = f->problem.contact;
+    double* start = NULL;
+    if (!f->warm || !f->s->planned || P->row_count == 0 || P->group_count > 0 || !is_done(f)) {
+        return PERP_OK;
+    }
+    const perpi_arena_mark mark = perpi_arena_get_mark(&f->s->arena);
+    perp_status status = perpi_arena_take(&f->s->arena, f->n, sizeof *start, &start);
+    if (status == PERP_OK) {
+        const int32_t count = f->count;
+        f->count = 0; /* the caller's point, not the best one */
+        fill_guess(f, true, start);
+        f->count = count;
+        bool known = false;
+        for (int32_t i = 0; i < P->constraint_count; ++i) {
+            const perp_constraint* c = &P->constraint[i];
+            known = known ||
+                    (c->kind == PERP_CONSTRAINT_CONTACT && start[P->dof_count + c->row] != 0.0);
+        }
+        perpi_made made = f->best;
+        made.checked = false;
+        memcpy(f->trial, f->x, f->n * sizeof *f->x);
+        status =
+            perpi_prefer_rest(f->s, P, GOAL * f->options.tolerance, start, known, f->trial, &made);
+        if (status == PERP_OK && made.checked) {
+            made.report.residual = made.residual.worst;
+            f->iterations += made.report.iterations - f->best.report.iterations;
+            f->best = made;
+            memcpy(f->x, f->trial, f->n * sizeof *f->x);
+        }
+    }
+    perpi_arena_rewind(&f->s->arena, mark);
+    return status;
+}
+
 static bool is_split(const contact_call* c)
 {
     return c->islands > 1 || c->changed != NULL;
@@ -639,6 +676,7 @@ static perp_status run_island(void* call, int32_t i)
     if (status == PERP_OK) {
         status = check_warm_start(&f, plan);
     }
+    const bool runs = status == PERP_OK && (f.refine || !is_done(&f));
     if (status == PERP_OK && plan->name != NULL && !f.refine && !is_done(&f)) {
         status = run_acting(&f, plan, f.warm);
     }
@@ -652,6 +690,9 @@ static perp_status run_island(void* call, int32_t i)
     if (status == PERP_OK && first->name != NULL && f.warm && !is_done(&f) &&
         c->one.dof_count <= COLD_DOFS) { /* a warm start can choose what does not act */
         status = run_acting(&f, first, false);
+    }
+    if (status == PERP_OK && runs) {
+        status = prefer_rest(&f);
     }
     if (status == PERP_OK) {
         close_island(c, i, listed, &f);
