@@ -5,7 +5,7 @@
  * after a fork.
  *
  * A thread that waits for another spins for some microseconds and then sleeps, so that it does not take
- * the processor from others. All waits are at gates: `turn` is increased when the gate opens. Either the waiting
+ * the processor from others; where waits are long, as on a busy machine, it hardly spins. All waits are at gates: `turn` is increased when the gate opens. Either the waiting
  * thread sees the new turn after it has counted itself as asleep, or the opening one sees that it sleeps
  * and wakes it: both counters are accessed in one order (seq_cst).
  */
@@ -23,8 +23,11 @@
 
 #include "base/context_lanes.h"
 
-#define SPIN_SECONDS 15e-6 /* before a thread sleeps: about what it costs to sleep and be woken */
-enum { PAUSES = 32 };      /* between two looks at the clock */
+/* How long a thread spins before it sleeps: SPIN_MOST, about what it costs to sleep and be woken, as long as its
+ * waits are not much longer; after each long one half of that, down to SPIN_LEAST. */
+#define SPIN_MOST 40e-6
+#define SPIN_LEAST 2e-6
+enum { PAUSES = 32 }; /* between two looks at the clock */
 
 typedef struct gate {
     atomic_uint turn;
@@ -42,9 +45,9 @@ typedef struct worker {
 
 struct perpi_threads {
     perp_context* context;
-    pid_t process; /* in which the threads run */
-    int32_t lanes; /* with the caller's */
-    double spin;   /* seconds */
+    pid_t process;                 /* in which the threads run */
+    int32_t lanes;                 /* with the caller's */
+    double spin[PERPI_LANES_MOST]; /* of the thread of each lane, seconds */
     atomic_int running;
     atomic_bool stop;
     gate end; /* of the region: no worker runs */
@@ -128,10 +131,11 @@ static bool spin_at(gate* g, unsigned seen, double seconds)
     }
 }
 
-/* Until the turn is no longer `seen`. Returns the seconds asleep. */
-static double wait_at(gate* g, unsigned seen, double spin)
+/* Until the turn is no longer `seen`. Returns the seconds asleep. spin: of the thread; becomes that of its next
+ * wait. */
+static double wait_at(gate* g, unsigned seen, double* spin)
 {
-    if (spin_at(g, seen, spin)) {
+    if (spin_at(g, seen, *spin)) {
         return 0.0;
     }
     const double begin = seconds_now();
@@ -142,7 +146,12 @@ static double wait_at(gate* g, unsigned seen, double spin)
     }
     atomic_fetch_sub(&g->asleep, 1);
     (void)pthread_mutex_unlock(&g->lock);
-    return seconds_now() - begin;
+    const double asleep = seconds_now() - begin;
+    if (*spin > 0.0) {
+        const double less = 0.5 * *spin > SPIN_LEAST ? 0.5 * *spin : SPIN_LEAST;
+        *spin = *spin + asleep < 2.0 * SPIN_MOST ? SPIN_MOST : less;
+    }
+    return asleep;
 }
 
 /* ---- the number of threads ------------------------------------------------------------------------*/
@@ -193,7 +202,7 @@ static void* work(void* user)
     worker* self = user;
     perpi_threads* pool = self->pool;
     for (unsigned seen = 0;; ++seen) { /* the caller waits for the end before it begins the next */
-        (void)wait_at(&self->begin, seen, pool->spin);
+        (void)wait_at(&self->begin, seen, &pool->spin[self->lane]);
         if (atomic_load(&pool->stop)) {
             return NULL;
         }
@@ -225,7 +234,9 @@ static perpi_threads* start_pool(perp_context* context, int32_t lanes)
     }
     pool->context = context;
     pool->process = getpid();
-    pool->spin = lanes <= processor_count() ? SPIN_SECONDS : 0.0;
+    for (int32_t i = 0; i < lanes; ++i) { /* with more threads than processors none spins */
+        pool->spin[i] = lanes <= processor_count() ? SPIN_MOST : 0.0;
+    }
     atomic_init(&pool->running, 0);
     atomic_init(&pool->stop, false);
     atomic_init(&pool->arrived, 0);
@@ -338,7 +349,7 @@ perp_status perpi_run_lanes(perp_context* context, int32_t lanes, perpi_lane_fn 
         open_gate(&pool->worker[i].begin);
     }
     run_lane(pool, 0);
-    pool->lost += wait_at(&pool->end, end, pool->spin);
+    pool->lost += wait_at(&pool->end, end, &pool->spin[0]);
     x->inside = false;
     note_region(pool, seconds_now() - begin);
     int32_t first = -1;
@@ -392,7 +403,7 @@ void perpi_lane_wait(const perpi_lane* lane)
         open_gate(&pool->phase);
         return;
     }
-    const double lost = wait_at(&pool->phase, phase, pool->spin);
+    const double lost = wait_at(&pool->phase, phase, &pool->spin[lane->index]);
     if (lane->index == 0) {
         pool->lost += lost;
     }

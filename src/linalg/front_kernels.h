@@ -15,7 +15,7 @@
 typedef double perpi_lanes4 __attribute__((vector_size(32), aligned(8), may_alias));
 typedef double perpi_lanes2 __attribute__((vector_size(16), aligned(8), may_alias));
 
-enum { PERPI_TILE = 12, PERPI_HALF = 6, PERPI_STRIP = 96, PERPI_LU_MOST = 64 };
+enum { PERPI_TILE = 12, PERPI_HALF = 6, PERPI_STRIP = 2000, PERPI_LU_MOST = 64 };
 
 /* ---- C -= A B ------------------------------------------------------------------------------------------*/
 
@@ -112,9 +112,9 @@ PERPI_WIDE static void perpi_subtract_front(int32_t rows, int32_t n, int32_t m, 
 {
     const size_t ld = (size_t)m, n_ = (size_t)n;
     const int32_t tiles = m - m % PERPI_TILE;
-    for (int32_t from = 0; from < tiles;
-         from += PERPI_STRIP) { /* so much of U stays in the cache */
-        const int32_t to = from + PERPI_STRIP < tiles ? from + PERPI_STRIP : tiles;
+    const int32_t width = PERPI_TILE * (1 + PERPI_STRIP / PERPI_TILE / n);
+    for (int32_t from = 0; from < tiles; from += width) { /* this much of U stays in the cache */
+        const int32_t to = from + width < tiles ? from + width : tiles;
         perpi_subtract_strip(rows, n, from, to, ld, L, U, C);
     }
     int32_t j = tiles;
@@ -153,9 +153,22 @@ PERPI_INLINE int32_t perpi_find_pivot(int32_t n, const double* A, int32_t k)
     return size > 0.0 && isfinite(size) ? best : -1;
 }
 
+/* By whole registers: see perpi_lu_below. */
 PERPI_INLINE void perpi_swap_rows(int32_t n, double* restrict a, double* restrict b)
 {
-    for (int32_t j = 0; j < n; ++j) {
+    int32_t j = 0;
+    for (; j + 4 <= n; j += 4) {
+        const perpi_lanes4 t = *(perpi_lanes4*)(a + j);
+        *(perpi_lanes4*)(a + j) = *(perpi_lanes4*)(b + j);
+        *(perpi_lanes4*)(b + j) = t;
+    }
+    if (j + 2 <= n) {
+        const perpi_lanes2 t = *(perpi_lanes2*)(a + j);
+        *(perpi_lanes2*)(a + j) = *(perpi_lanes2*)(b + j);
+        *(perpi_lanes2*)(b + j) = t;
+        j += 2;
+    }
+    if (j < n) {
         const double t = a[j];
         a[j] = b[j];
         b[j] = t;
@@ -164,21 +177,15 @@ PERPI_INLINE void perpi_swap_rows(int32_t n, double* restrict a, double* restric
 
 typedef int64_t perpi_bits4 __attribute__((vector_size(32), aligned(8), may_alias));
 
-/* Of four columns, those from the given one on; and the one before it. */
-static const int64_t perpi_from_column[4][4] = {
-    {-1, -1, -1, -1}, {0, -1, -1, -1}, {0, 0, -1, -1}, {0, 0, 0, -1}};
-static const int64_t perpi_before_column[4][4] = {
-    {0, 0, 0, 0}, {-1, 0, 0, 0}, {0, -1, 0, 0}, {0, 0, -1, 0}};
-
-/* The rows below pivot k, where four columns from `from` on and those right of them are left; from: k + 1
- * rounded down to a multiple of four. Rows are read and written by whole registers, which the processor passes on
- * at once: in columns that are done zero is subtracted, and the factor takes its place with the rest. */
-PERPI_INLINE void perpi_lu_below(int32_t n, double* A, int32_t k, int32_t from)
+/* The rows below pivot k. Columns are taken by four from a multiple of four on, of which `done` are up to k:
+ * rows are read and written by whole registers, which the processor passes on at once. In columns that are
+ * done zero is subtracted, and the factor takes its place with the rest. */
+PERPI_INLINE void perpi_lu_below(int32_t n, double* A, int32_t k, int done)
 {
+    const perpi_bits4 right = {done > 0 ? 0 : -1, done > 1 ? 0 : -1, done > 2 ? 0 : -1, -1};
+    const perpi_bits4 here = {done == 1 ? -1 : 0, done == 2 ? -1 : 0, done == 3 ? -1 : 0, 0};
     const double* A_k = A + (size_t)k * (size_t)n;
-    const int32_t done = k + 1 - from;
-    const perpi_bits4 right = *(const perpi_bits4*)perpi_from_column[done];
-    const perpi_bits4 here = *(const perpi_bits4*)perpi_before_column[done];
+    const int32_t from = k + 1 - done;
     const perpi_bits4 kept = right & *(const perpi_bits4*)(A_k + from);
     const perpi_lanes4 first = (perpi_lanes4)kept;
     const double pivot = A_k[k];
@@ -223,25 +230,36 @@ PERPI_INLINE void perpi_lu_below_few(int32_t n, double* A, int32_t k)
     }
 }
 
+/* Pivot k; done = (k + 1) % 4. */
+PERPI_INLINE bool perpi_lu_step(int32_t n, double* A, int32_t* pivot, int32_t k, int done)
+{
+    const int32_t best = perpi_find_pivot(n, A, k);
+    if (best < 0) {
+        return false;
+    }
+    pivot[k] = best;
+    if (best != k) {
+        perpi_swap_rows(n, A + (size_t)k * (size_t)n, A + (size_t)best * (size_t)n);
+    }
+    if (k + 1 - done + 4 <= n) {
+        perpi_lu_below(n, A, k, done);
+    } else {
+        perpi_lu_below_few(n, A, k);
+    }
+    return true;
+}
+
 /* The same numbers as perpi_lu_factor gives. */
 PERPI_INLINE bool perpi_lu_columns(int32_t n, double* A, int32_t* pivot)
 {
-    for (int32_t k = 0; k < n; ++k) {
-        const int32_t best = perpi_find_pivot(n, A, k), from = (k + 1) - (k + 1) % 4;
-        if (best < 0) {
-            return false;
-        }
-        pivot[k] = best;
-        if (best != k) {
-            perpi_swap_rows(n, A + (size_t)k * (size_t)n, A + (size_t)best * (size_t)n);
-        }
-        if (from + 4 <= n) {
-            perpi_lu_below(n, A, k, from);
-        } else {
-            perpi_lu_below_few(n, A, k);
-        }
+    bool good = true;
+    for (int32_t k = 0; good && k < n; k += 4) {
+        good = perpi_lu_step(n, A, pivot, k, 1) &&
+               (k + 1 >= n || perpi_lu_step(n, A, pivot, k + 1, 2)) &&
+               (k + 2 >= n || perpi_lu_step(n, A, pivot, k + 2, 3)) &&
+               (k + 3 >= n || perpi_lu_step(n, A, pivot, k + 3, 0));
     }
-    return true;
+    return good;
 }
 
 PERPI_WIDE static bool perpi_lu_front(int32_t n, double* A, int32_t* pivot)
@@ -285,7 +303,15 @@ PERPI_INLINE void perpi_subtract_rows(int32_t count, const double* a, const doub
 
 PERPI_INLINE void perpi_scale_row(double* row, double factor, int32_t width)
 {
-    for (int32_t k = 0; k < width; ++k) {
+    int32_t k = 0;
+    for (; k + 4 <= width; k += 4) {
+        *(perpi_lanes4*)(row + k) *= factor;
+    }
+    if (k + 2 <= width) {
+        *(perpi_lanes2*)(row + k) *= factor;
+        k += 2;
+    }
+    if (k < width) {
         row[k] *= factor;
     }
 }
@@ -346,6 +372,21 @@ PERPI_INLINE void perpi_add_row(int32_t n, const double* restrict x, double* res
     }
     if (i < n) {
         y[i] += x[i];
+    }
+}
+
+/* Y += X, rows of n numbers */
+PERPI_INLINE void perpi_add_rows(int32_t rows, int32_t n, const double* restrict X, size_t ldx,
+                                 double* restrict Y, size_t ldy)
+{
+    if (n == PERPI_HALF) {
+        for (int32_t r = 0; r < rows; ++r, X += ldx, Y += ldy) {
+            perpi_add_row(PERPI_HALF, X, Y);
+        }
+        return;
+    }
+    for (int32_t r = 0; r < rows; ++r, X += ldx, Y += ldy) {
+        perpi_add_row(n, X, Y);
     }
 }
 
@@ -500,6 +541,11 @@ PERPI_INLINE void perpi_lu_solve_front(int32_t n, const double* LU, const int32_
 /* y <- x, of few numbers. */
 PERPI_INLINE void perpi_copy_row(int32_t n, const double* restrict x, double* restrict y)
 {
+    if (n == PERPI_HALF) {
+        *(perpi_lanes4*)y = *(const perpi_lanes4*)x;
+        *(perpi_lanes2*)(y + 4) = *(const perpi_lanes2*)(x + 4);
+        return;
+    }
     int32_t i = 0;
     for (; i + 4 <= n; i += 4) {
         *(perpi_lanes4*)(y + i) = *(const perpi_lanes4*)(x + i);

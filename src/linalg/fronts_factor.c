@@ -19,30 +19,37 @@
 
 /* ---- one front -----------------------------------------------------------------------------------------*/
 
+/* Where row `to` of a front begins, of n + m rows: the columns of its n rows, and of its m rows. */
+PERPI_INLINE double* row_of_front(const perpi_fronts* t, double* value, const perpi_front* f,
+                                  int32_t to, bool later)
+{
+    const size_t n = (size_t)f->n, m = (size_t)f->m, row = (size_t)to;
+    if (to < f->n) {
+        return later ? value + f->U + row * m : value + f->D + row * n;
+    }
+    return later ? t->contribution + f->C + (row - n) * m : value + f->L + (row - n) * n;
+}
+
 /* A child's contribution, into the rows begin..end-1 of the parent's n + m. */
 PERPI_WIDE static void add_child(const perpi_fronts* t, double* value, const perpi_front* f,
                                  const perpi_front* child, int32_t begin, int32_t end)
 {
-    const double* C = t->contribution + child->C;
-    const size_t n = (size_t)f->n, m = (size_t)f->m;
+    const size_t ld = (size_t)child->m;
     for (int32_t a = child->run; a < child->run_end; ++a) {
         const perpi_row_run* rows = &t->run[a];
-        for (int32_t r = 0; r < rows->length; ++r) {
-            const int32_t to = rows->to + r;
-            if (to < begin || to >= end) {
-                continue;
-            }
-            const double* from = C + (size_t)(rows->from + r) * (size_t)child->m;
-            double* pivots =
-                to < f->n ? value + f->D + (size_t)to * n : value + f->L + (size_t)(to - f->n) * n;
-            double* later = to < f->n ? value + f->U + (size_t)to * m
-                                      : t->contribution + f->C + (size_t)(to - f->n) * m;
-            for (int32_t b = child->run; b < child->run_end; ++b) {
-                const perpi_row_run* columns = &t->run[b];
-                double* out =
-                    columns->to < f->n ? pivots + columns->to : later + (columns->to - f->n);
-                perpi_add_row(columns->length, from + columns->from, out);
-            }
+        const int32_t skip = rows->to < begin ? begin - rows->to : 0;
+        const int32_t most = end - rows->to < rows->length ? end - rows->to : rows->length;
+        if (skip >= most) {
+            continue;
+        }
+        const double* from = t->contribution + child->C + (size_t)(rows->from + skip) * ld;
+        for (int32_t b = child->run; b < child->run_end; ++b) {
+            const perpi_row_run* columns = &t->run[b];
+            const bool later = columns->to >= f->n;
+            const size_t stride = (size_t)(later ? f->m : f->n);
+            double* out = row_of_front(t, value, f, rows->to + skip, later) +
+                          (columns->to - (later ? f->n : 0));
+            perpi_add_rows(most - skip, columns->length, from + columns->from, ld, out, stride);
         }
     }
 }

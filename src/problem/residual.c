@@ -856,9 +856,7 @@ static perp_contact_residual residual_of(const perp_contact_problem* problem, co
         return not_finite;
     }
     visit_rows(problem, v, p, &s);
-    if (!perpi_all_finite((size_t)problem->row_count, s.u) ||
-        !perpi_all_finite((size_t)problem->row_count, s.a) ||
-        !perpi_all_finite((size_t)problem->row_count, s.W) ||
+    if (!perpi_all_finite(3 * (size_t)problem->row_count, s.u) || /* u, W, a */
         !perpi_all_finite((size_t)problem->dof_count, s.size) ||
         !scale_constraints(problem->constraint_count, problem->constraint, MOTION_LIMIT,
                            MOTION_FLOOR, &s)) {

@@ -130,12 +130,13 @@ static void act_on_particles(perpi_step* step)
     }
 }
 
+enum { MANY = 200 }; /* contacts of a step */
+
 /* Members of groups are chosen from those that acted in the last step: the answer of a round with fewer
  * contacts has led to choices that replace each other for ever (tests/physics/peg_space_test.c). Where there are many
  * contacts, most of them have no part in such a choice, and the next round would repeat a long search. */
 static bool start_from_round(const perpi_contact_list* list)
 {
-    enum { MANY = 200 };
     bool groups = false;
     for (size_t i = 0; i < list->count && list->count < MANY && !groups; ++i) {
         groups = list->item[i].group != 0;
@@ -163,8 +164,9 @@ perp_status perpi_find_contacts(perpi_step* step, bool* same)
     if (*same) {
         return PERP_OK;
     }
-    /* The answer of the last round is nearer than that of the last step. */
-    const bool solved = a->rounds > a->first_round && !a->simpler;
+    /* The answer of the last round is nearer than that of the last step; of an attempt that failed, where there
+     * are many contacts, most islands have been solved. */
+    const bool solved = a->simpler ? contacts->count >= MANY : a->rounds > a->first_round;
     if (solved) {
         const perpi_contact_list round = *contacts;
         *contacts = step->outer.contacts;

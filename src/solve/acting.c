@@ -103,7 +103,6 @@ static void push(const perpi_acting* a, int32_t i, double* v, double* p)
     double dp = W > 0.0 ? -u / W : 0.0;
     dp = dp > -p[c->row] ? dp : -p[c->row];
     p[c->row] += dp;
-    (void)mark(a, i);
     for (int k = 0; k < 2; ++k) {
         for (int32_t j = 0; j < side[k].nv; ++j) {
             v[side[k].d + j] += dp * step[k][j];
@@ -162,7 +161,9 @@ void perpi_acting_begin(const perpi_acting* a, double* v, double* p)
         sweep(a, k % 2 == 1, v, p);
     }
     for (int32_t i = 0; i < P->constraint_count; ++i) {
-        if (!a->grouped[i] && is_below(P, &P->constraint[i], v, NEARLY)) {
+        const perp_constraint* c = &P->constraint[i];
+        if (c->kind == PERP_CONSTRAINT_CONTACT &&
+            (p[c->row] > 0.0 || (!a->grouped[i] && is_below(P, c, v, NEARLY)))) {
             (void)mark(a, i);
         }
     }

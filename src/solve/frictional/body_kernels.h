@@ -78,17 +78,25 @@ PERPI_INLINE void perpi_fill_own(const double* restrict D, const double* restric
     }
 }
 
-/* u += Y' x of three rows, each sum on its own first. */
+/* u += Y' x of three rows, each sum on its own first: the products of a velocity with two rows are brought into
+ * one register. */
 PERPI_INLINE void perpi_add_velocities_three(const double* restrict Y, const double* restrict x,
                                              double* restrict u)
 {
-    for (int r = 0; r < 3; ++r, Y += PERPI_SUM_ROWS) {
-        double t = 0.0;
-        for (int k = 0; k < PERPI_SUM_ROWS; ++k) {
-            t += Y[k] * x[k];
-        }
-        u[r] += t;
+    perpi_two t = {0.0, 0.0};
+    double s = 0.0;
+    for (int k = 0; k < 6; k += 2) {
+        const perpi_two X = *(const perpi_two*)(x + k), a = *(const perpi_two*)(Y + k) * X,
+                        b = *(const perpi_two*)(Y + 6 + k) * X,
+                        c = *(const perpi_two*)(Y + 12 + k) * X;
+        t += (perpi_two){a[0], b[0]};
+        t += (perpi_two){a[1], b[1]};
+        s += c[0];
+        s += c[1];
     }
+    u[0] += t[0];
+    u[1] += t[1];
+    u[2] += s;
 }
 
 #endif

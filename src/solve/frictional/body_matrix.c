@@ -168,34 +168,61 @@ typedef struct product_job {
     double *u, *f;
 } product_job;
 
-static void velocities_part(int32_t begin, int32_t end, void* data)
+PERPI_INLINE void add_velocities(const product_job* job, const perp_constraint* c, double* u)
+{
+    const perp_contact_problem* P = job->P;
+    for (int side = 0; side < 2; ++side) {
+        if (c->block[side] < 0) {
+            continue;
+        }
+        const double* Y = side_of(job->Y, c, side);
+        const int32_t d = P->dof[c->block[side]], n = P->dof[c->block[side] + 1] - d;
+        for (int32_t r = 0; r < c->rows; ++r, Y += SIDE) {
+            double t = 0.0;
+            for (int32_t k = 0; k < n; ++k) {
+                t += Y[k] * job->x[d + k];
+            }
+            u[r] += t;
+        }
+    }
+}
+
+/* The first of the six velocities of a block; -1: it has fewer; -2: the world. */
+PERPI_INLINE int32_t six_of(const perp_contact_problem* P, int32_t block)
+{
+    if (block < 0) {
+        return -2;
+    }
+    const int32_t d = P->dof[block];
+    return P->dof[block + 1] - d == SIDE ? d : -1;
+}
+
+PERPI_WIDE static void velocities_part(int32_t begin, int32_t end, void* data)
 {
     const product_job* job = data;
     const perp_contact_problem* P = job->P;
+    const double* x = job->x;
     for (int32_t i = begin; i < end; ++i) {
         const perp_constraint* c = &P->constraint[i];
+        const int32_t first = six_of(P, c->block[0]), second = six_of(P, c->block[1]);
+        const double* base = job->base + c->row;
         double* u = job->u + c->row;
+        if (c->rows == 3 && first != -1 && second != -1) {
+            const double* Y = job->Y + 12 * (size_t)c->row;
+            double t[3] = {base[0], base[1], base[2]};
+            if (first >= 0) {
+                perpi_add_velocities_three(Y, x + first, t);
+            }
+            if (second >= 0) {
+                perpi_add_velocities_three(Y + 3 * SIDE, x + second, t);
+            }
+            u[0] = t[0], u[1] = t[1], u[2] = t[2];
+            continue;
+        }
         for (int32_t r = 0; r < c->rows; ++r) {
-            u[r] = job->base[c->row + r];
+            u[r] = base[r];
         }
-        for (int side = 0; side < 2; ++side) {
-            if (c->block[side] < 0) {
-                continue;
-            }
-            const double* Y = side_of(job->Y, c, side);
-            const int32_t d = P->dof[c->block[side]], n = P->dof[c->block[side] + 1] - d;
-            if (c->rows == 3 && n == SIDE) {
-                perpi_add_velocities_three(Y, job->x + d, u);
-                continue;
-            }
-            for (int32_t r = 0; r < c->rows; ++r, Y += SIDE) {
-                double t = 0.0;
-                for (int32_t k = 0; k < n; ++k) {
-                    t += Y[k] * job->x[d + k];
-                }
-                u[r] += t;
-            }
-        }
+        add_velocities(job, c, u);
     }
 }
 
@@ -206,6 +233,13 @@ void perpi_body_velocities(const perpi_body_matrix* m, const perp_contact_proble
     product_job job = {.P = P, .Y = Y, .base = base, .x = x, .u = u};
     perpi_for_parts(m->context, P->constraint_count, GRAIN, velocities_part, &job);
 }
+
+/* (f, g) += t row, if t is not 0 */
+#define ADD_ROW(row, t)                                                                            \
+    if ((t) != 0.0) {                                                                              \
+        f += *(const perpi_four*)(row) * (t);                                                      \
+        g += *(const perpi_two*)((row) + 4) * (t);                                                 \
+    }
 
 /* The impulses on a body of six velocities. */
 PERPI_INLINE void add_impulses_six(const product_job* job, int32_t i, double* out)
@@ -218,12 +252,14 @@ PERPI_INLINE void add_impulses_six(const product_job* job, int32_t i, double* ou
     for (int32_t e = W->block_start.at[i]; e < W->block_start.at[i + 1]; ++e) {
         const perpi_body_item* item = &job->m->item[e];
         const double *Y = job->Y + item->Y, *p = job->p + item->row;
-        for (int32_t r = 0; r < item->rows; ++r, Y += SIDE) {
-            const double t = sign * p[r];
-            if (t != 0.0) {
-                f += *(const perpi_four*)Y * t;
-                g += *(const perpi_two*)(Y + 4) * t;
-            }
+        if (item->rows == 3) {
+            ADD_ROW(Y, sign * p[0]);
+            ADD_ROW(Y + SIDE, sign * p[1]);
+            ADD_ROW(Y + 2 * SIDE, sign * p[2]);
+            continue;
+        }
+        for (int32_t r = 0; r < item->rows; ++r) {
+            ADD_ROW(Y + SIDE * r, sign * p[r]);
         }
     }
     *(perpi_four*)out = f;
@@ -289,8 +325,8 @@ PERPI_INLINE void weigh(int32_t rows, const double* D, const double* X, double* 
 }
 
 /* A block (nr x nk), rows of PERPI_SUM_ROW numbers, += Y D X' */
-PERPI_INLINE void add_block(int32_t rows, const double* D, const double* Y, const double* X,
-                            int32_t nr, int32_t nk, double* sum)
+PERPI_WIDE static void add_block(int32_t rows, const double* D, const double* Y, const double* X,
+                                 int32_t nr, int32_t nk, double* sum)
 {
     double T[ROWS_MAX * SIDE];
     weigh(rows, D, X, T);
@@ -342,6 +378,11 @@ PERPI_INLINE void get_block(const perpi_body_matrix* m, int32_t place, int32_t n
     int32_t ld;
     const double* in = perpi_block_lu_block(m->lu, place, &ld);
     for (int32_t a = 0; a < n; ++a, in += ld, to += PERPI_SUM_ROW) {
+        if (columns == SIDE) {
+            *(perpi_four*)to = *(const perpi_four*)in;
+            *(perpi_two*)(to + 4) = *(const perpi_two*)(in + 4);
+            continue;
+        }
         for (int32_t k = 0; k < columns; ++k) {
             to[k] = in[k];
         }

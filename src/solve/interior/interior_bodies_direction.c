@@ -1,6 +1,7 @@
 /* src/solve/interior/interior_bodies_direction.c - the blocks of the matrix, the directions and how far one may go
  * along them; see interior_bodies.c. */
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/threads.h"
@@ -145,14 +146,28 @@ static bool fill_block(perpi_interior_bodies* s, int32_t i)
     return true;
 }
 
-bool perpi_interior_blocks(perpi_interior_bodies* s)
+typedef struct block_job {
+    perpi_interior_bodies* s;
+    atomic_bool bad;
+} block_job;
+
+static void blocks_part(int32_t begin, int32_t end, void* data)
 {
-    for (int32_t i = 0; i < s->P->constraint_count; ++i) {
-        if (!fill_block(s, i)) {
-            return false;
+    block_job* job = data;
+    for (int32_t i = begin; i < end; ++i) {
+        if (!fill_block(job->s, i)) {
+            atomic_store(&job->bad, true);
+            return;
         }
     }
-    return true;
+}
+
+bool perpi_interior_blocks(perpi_interior_bodies* s)
+{
+    block_job job = {.s = s};
+    atomic_init(&job.bad, false);
+    perpi_for_parts(s->context, s->P->constraint_count, GRAIN, blocks_part, &job);
+    return !atomic_load(&job.bad);
 }
 
 /* ---- directions -------------------------------------------------------------------------------------------*/
@@ -194,7 +209,7 @@ PERPI_INLINE void cone_target(const perpi_interior_bodies* s, int32_t i, int32_t
             rc[r] -= second[r];
         }
     }
-    perpi_soc_divide_n(m, l, rc, q);
+    perpi_soc_divide_by(m, l, s->cone[i].root, rc, q);
 }
 
 typedef struct polar_target {
@@ -458,6 +473,15 @@ static double until_zero(double value, double change)
     return change < 0.0 ? -value / change : INFINITY;
 }
 
+/* The lesser of t and how far a positive number can go. Where that is clearly farther, nothing is divided. */
+PERPI_INLINE double lower_to_zero(double t, double value, double change)
+{
+    if (!(change < 0.0) || value > -1.000001 * t * change) {
+        return t;
+    }
+    return lesser(t, -value / change);
+}
+
 static double bounded_reach(const perpi_interior_bodies* s, int32_t row,
                             const perpi_interior_direction* d)
 {
@@ -473,34 +497,61 @@ static double bounded_reach(const perpi_interior_bodies* s, int32_t row,
     return t;
 }
 
-PERPI_INLINE double cone_reach(int32_t n, const double* x, const double* d)
+PERPI_INLINE double cone_reach(int32_t n, const perpi_soc_scaling* cone, const double* d)
 {
-    return n == 3 ? perpi_soc_step_n(3, x, d) : perpi_soc_step_n(n, x, d);
+    return n == 3 ? perpi_soc_step_from(3, cone->lambda, cone->root, d)
+                  : perpi_soc_step_from(n, cone->lambda, cone->root, d);
+}
+
+/* The lesser of t and how far the boundary of constraint i is. */
+PERPI_INLINE double constraint_reach(const perpi_interior_bodies* s, int32_t i,
+                                     const perpi_interior_direction* d, double t)
+{
+    const perp_constraint* c = &s->P->constraint[i];
+    if (c->kind == PERP_CONSTRAINT_CONTACT) {
+        t = lower_to_zero(t, s->w[i], d->w[i]);
+        t = lower_to_zero(t, s->p[c->row], d->p[c->row]);
+    }
+    if (s->law_of[i] == LAW_CONE && s->polar[i]) {
+        t = lower_to_zero(t, s->g1[i], d->g1[i]);
+        t = lower_to_zero(t, s->g2[i], d->g2[i]);
+        t = lower_to_zero(t, s->ru[i], d->ru[i]);
+        t = lower_to_zero(t, s->rp[i], d->rp[i]);
+        t = lesser(t, d->phi[i] != 0.0 ? TURN_MAX / fabs(d->phi[i]) : INFINITY);
+    } else if (s->law_of[i] == LAW_CONE) {
+        t = lesser(t, cone_reach(c->rows, &s->cone[i], d->p_scaled + c->row));
+        t = lesser(t, cone_reach(c->rows, &s->cone[i], d->z_scaled + c->row));
+    } else if (s->law_of[i] == LAW_BOUNDED) {
+        for (int32_t r = 0; r < c->rows; ++r) {
+            t = lesser(t, bounded_reach(s, c->row + r, d));
+        }
+    }
+    return t;
+}
+
+typedef struct reach_job {
+    const perpi_interior_bodies* s;
+    const perpi_interior_direction* d;
+} reach_job;
+
+/* hd is free once a direction is found. */
+static void reach_part(int32_t begin, int32_t end, void* data)
+{
+    const reach_job* job = data;
+    double t = INFINITY; /* over the constraints of the part so far: the least of all is the same */
+    for (int32_t i = begin; i < end; ++i) {
+        t = constraint_reach(job->s, i, job->d, t);
+        job->s->hd[job->s->P->constraint[i].row] = t;
+    }
 }
 
 double perpi_interior_reach(const perpi_interior_bodies* s, const perpi_interior_direction* d)
 {
+    reach_job job = {s, d};
+    perpi_for_parts(s->context, s->P->constraint_count, GRAIN, reach_part, &job);
     double t = INFINITY;
     for (int32_t i = 0; i < s->P->constraint_count; ++i) {
-        const perp_constraint* c = &s->P->constraint[i];
-        if (c->kind == PERP_CONSTRAINT_CONTACT) {
-            t = lesser(t, until_zero(s->w[i], d->w[i]));
-            t = lesser(t, until_zero(s->p[c->row], d->p[c->row]));
-        }
-        if (s->law_of[i] == LAW_CONE && s->polar[i]) {
-            t = lesser(t, until_zero(s->g1[i], d->g1[i]));
-            t = lesser(t, until_zero(s->g2[i], d->g2[i]));
-            t = lesser(t, until_zero(s->ru[i], d->ru[i]));
-            t = lesser(t, until_zero(s->rp[i], d->rp[i]));
-            t = lesser(t, d->phi[i] != 0.0 ? TURN_MAX / fabs(d->phi[i]) : INFINITY);
-        } else if (s->law_of[i] == LAW_CONE) {
-            t = lesser(t, cone_reach(c->rows, s->cone[i].lambda, d->p_scaled + c->row));
-            t = lesser(t, cone_reach(c->rows, s->cone[i].lambda, d->z_scaled + c->row));
-        } else if (s->law_of[i] == LAW_BOUNDED) {
-            for (int32_t r = 0; r < c->rows; ++r) {
-                t = lesser(t, bounded_reach(s, c->row + r, d));
-            }
-        }
+        t = lesser(t, s->hd[s->P->constraint[i].row]);
     }
     return t;
 }

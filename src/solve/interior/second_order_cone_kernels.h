@@ -73,6 +73,7 @@ PERPI_INLINE bool perpi_soc_scale_n(int32_t n, const double* x, const double* z,
     /* w' J w = 1, to rounding */
     s->w[0] = sqrt(1.0 + perpi_soc_dot(n - 1, s->w + 1, s->w + 1));
     perpi_soc_apply_n(n, s, x, s->lambda);
+    s->root = perpi_soc_size(n, s->lambda);
     return isfinite(s->eta) && s->eta > 0.0 && isfinite(s->w[0]) &&
            perpi_soc_depth(n, s->lambda) > 0.0;
 }
@@ -85,9 +86,10 @@ PERPI_INLINE void perpi_soc_product_n(int32_t n, const double* a, const double* 
     }
 }
 
-PERPI_INLINE void perpi_soc_divide_n(int32_t n, const double* lambda, const double* c, double* out)
+/* root: of lambda, as perpi_soc_size gives it */
+PERPI_INLINE void perpi_soc_divide_by(int32_t n, const double* lambda, double root, const double* c,
+                                      double* out)
 {
-    const double root = perpi_soc_size(n, lambda);
     const double d0 =
         ((lambda[0] / root) * c[0] - perpi_soc_dot(n - 1, lambda + 1, c + 1) / root) / root;
     for (int32_t i = 1; i < n; ++i) {
@@ -96,10 +98,15 @@ PERPI_INLINE void perpi_soc_divide_n(int32_t n, const double* lambda, const doub
     out[0] = d0;
 }
 
-PERPI_INLINE double perpi_soc_step_n(int32_t n, const double* x, const double* d)
+PERPI_INLINE void perpi_soc_divide_n(int32_t n, const double* lambda, const double* c, double* out)
+{
+    perpi_soc_divide_by(n, lambda, perpi_soc_size(n, lambda), c, out);
+}
+
+/* root: of x */
+PERPI_INLINE double perpi_soc_step_from(int32_t n, const double* x, double root, const double* d)
 {
     /* Scale the cone so that x becomes e; then t = 1 / (|d_1| - d_0). */
-    const double root = perpi_soc_size(n, x);
     const double along = (x[0] * d[0] - perpi_soc_dot(n - 1, x + 1, d + 1)) / root;
     const double part = (along + d[0]) / (x[0] / root + 1.0);
     double sum = 0.0;
@@ -109,6 +116,11 @@ PERPI_INLINE double perpi_soc_step_n(int32_t n, const double* x, const double* d
     }
     const double out = (sqrt(sum) - along) / root;
     return out > 0.0 ? 1.0 / out : (out <= 0.0 ? INFINITY : 0.0);
+}
+
+PERPI_INLINE double perpi_soc_step_n(int32_t n, const double* x, const double* d)
+{
+    return perpi_soc_step_from(n, x, perpi_soc_size(n, x), d);
 }
 
 #endif
