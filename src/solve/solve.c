@@ -850,7 +850,7 @@ static perp_status run_acting(search* f, const perpi_entry* plan, bool warm)
     const perp_contact_problem* P = f->problem.contact;
     perp_solve_options left = f->options;
     if (!s->planned || s->part || P->row_count < ACTING_MIN || P->block_count < 2 ||
-        !limits_left(f, plan, &left)) {
+        (plan->how & PERPI_BOUNDED) != 0 || !limits_left(f, plan, &left)) {
         return PERP_OK;
     }
     left.tolerance = f->options.tolerance;
