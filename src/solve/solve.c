@@ -773,11 +773,11 @@ static perp_status run_islands(contact_call* c)
 /* ---- islands of what acts (acting.h) -------------------------------------------------------------------*/
 
 enum {
-    ACTING_MIN = 300,   /* rows of an island: smaller ones are solved at once */
-    ACTING_ROUNDS = 20, /* of adding what is violated */
-    ACTING_STEPS = 250, /* iterations of an island; where they do not suffice, the whole is next */
+    ACTING_MIN = 300,         /* rows of an island: smaller ones are solved at once */
+    ACTING_ROUNDS = 20,       /* of adding what is violated */
+    ACTING_COARSE_STEPS = 60, /* iterations of an island ... */
 };
-#define ACTING_COARSE 5e-5 /* tolerance until few contacts are added, ... */
+#define ACTING_COARSE 5e-5 /* ... to this tolerance, until few contacts are added, ... */
 #define ACTING_FEW 0.005   /* ... of those that act */
 #define ACTING_SHARE 0.6   /* of the rows act: fewer are solved faster, ... */
 #define ACTING_LARGEST 0.5 /* ... as are several islands, of so many rows each */
@@ -811,6 +811,7 @@ static perp_status solve_acting(contact_call* c, const perpi_acting* a, double* 
     memset(c->x + P->dof_count, 0, (size_t)P->row_count * sizeof *c->x);
     const perpi_arena_mark mark = perpi_arena_get_mark(&c->s->arena);
     const double asked = c->options.tolerance;
+    const int32_t most = c->options.max_iter;
     bool coarse = asked < ACTING_COARSE;
     c->options.tolerance = coarse ? ACTING_COARSE : asked;
     c->made.report.outcome = PERP_OUTCOME_SOLVED;
@@ -819,10 +820,12 @@ static perp_status solve_acting(contact_call* c, const perpi_acting* a, double* 
         if (status == PERP_OK && !acts_in_parts(c, a)) {
             break;
         }
+        c->options.max_iter = most == 0 && coarse ? ACTING_COARSE_STEPS : most;
         if (status == PERP_OK) {
             status = run_islands(c);
         }
         perpi_arena_rewind(&c->s->arena, mark);
+        c->made.report.outcome = coarse ? PERP_OUTCOME_SOLVED : c->made.report.outcome;
         if (status != PERP_OK || c->made.report.outcome != PERP_OUTCOME_SOLVED) {
             break;
         }
@@ -852,9 +855,7 @@ static perp_status run_acting(search* f, const perpi_entry* plan, bool warm)
     }
     left.tolerance = f->options.tolerance;
     left.enough = f->options.enough;
-    left.max_iter = f->options.max_iter > 0 && f->options.max_iter < ACTING_STEPS
-                        ? f->options.max_iter
-                        : ACTING_STEPS;
+    left.max_iter = f->options.max_iter;
     perp_status status = PERP_OK;
     if (s->acting == NULL) {
         status =

@@ -7,9 +7,9 @@
  * impulses adds up over many steps before it reaches the goal of the plan, and is removed there. Where they
  * do not balance, an accepted error persists: the next step corrects the gap that it leaves, the step
  * after that the velocity of the correction, and the impulses of that step are off by the same error
- * again. So such an answer is accepted only if it is better by REFINE. But where bodies slide or roll and gain or lose
- * speed, nothing adds up, and a correction of what the rounding of poses makes (gap / h) is followed by the same in the
- * next step: rounding is accepted.
+ * again. So such an answer is accepted only if it is better by REFINE. Where bodies slide or roll and gain or lose
+ * speed, the rounding of poses alone (gap / h) may exceed that, and a correction of it is followed by the same in the
+ * next step: up to LEAST_GOAL it is accepted.
  *
  * Correction: while no contact slips and the same ones push, the laws are equations, J v + b = 0 in the
  * active rows. The method of multipliers solves them in the space of velocities,
@@ -37,7 +37,6 @@
 #define GOAL_REST                                                                                  \
     0.4 /* of the goal: residual of a stationary answer; less would be rounding of poses */
 #define MOVING 1e-3      /* impulses that are left over, relative to their terms: it accelerates */
-#define ROUNDED 4e-13    /* residual of a moving answer that rounding may make */
 #define REFINE 1e-2      /* on the goal, where the answer is not stationary */
 #define LEFT 1e-3        /* on the goal: velocities that a correction leaves */
 #define NEAR 1e-2        /* residual up to which a correction is tried */
@@ -147,7 +146,7 @@ static bool passes(const warm* w, double worst, double goal, const double* guess
         return false;
     }
     const left_over left = find_left_over(w, guess, GOAL_STILL * goal);
-    return left.still || (left.off > MOVING * MOVING * left.size && worst <= ROUNDED);
+    return left.still || (left.off > MOVING * MOVING * left.size && worst <= LEAST_GOAL);
 }
 
 /* ---- the active set ----------------------------------------------------------------------------------*/
