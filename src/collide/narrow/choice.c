@@ -32,15 +32,15 @@ void perpi_choice_row(perpi_choice* choice, vec3 p_b, double s, double near)
  * points: as an alternative it would let one end of a line contact open into the other body, while it frees the motion by that angle only. */
 perpi_choices perpi_choices_for(const perpi_candidate_list* list, size_t first)
 {
-    const bool flat = list->count > first + 1;
-    return (perpi_choices){
-        .count = 0, .same = flat ? PERPI_CANDIDATE_PARALLEL * PERPI_CANDIDATE_PARALLEL : SAME_WAY};
+    return (perpi_choices){.count = 0, .flat = list->count > first + 1};
 }
 
 void perpi_choices_take(perpi_choices* choices, vec3 n, double margin, const perpi_choice* c)
 {
+    const double same =
+        choices->flat ? PERPI_CANDIDATE_PARALLEL * PERPI_CANDIDATE_PARALLEL : SAME_WAY;
     if (c->rows == 0 || !(c->least >= -margin) || !(v3_dot(c->n, n) >= -FACING) ||
-        v3_dot(v3_sub(c->n, n), v3_sub(c->n, n)) < choices->same) {
+        v3_dot(v3_sub(c->n, n), v3_sub(c->n, n)) < same) {
         return;
     }
     int32_t worst = 0;

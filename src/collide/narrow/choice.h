@@ -31,7 +31,7 @@ void perpi_choice_row(perpi_choice* choice, vec3 p_b, double s, double near);
 typedef struct perpi_choices {
     perpi_choice item[PERPI_CHOICES];
     int32_t count;
-    double same; /* squared difference of two directions that are one */
+    bool flat; /* the pair has several rows: a line or a face */
 } perpi_choices;
 
 /* None yet, for the rows of the list from the first on. */
