@@ -55,31 +55,66 @@ static perp_status solve_start(perpi_step* step)
     return status;
 }
 
-/* Whether velocities contradict the joints: a middle step, in which the joints hold on average, would only reverse what is
- * wrong in them. A corrected step with the directions of the start removes it. Velocities of a scene may be wrong by
- * rounding; those of a middle step are by the square of the turn, and only a program can make them worse. */
-static bool contradicts_joints(const perpi_step* step)
+/* What a joint has of the velocities: errors of its rows, and the sums of what enters its linear and its angular rows. */
+typedef struct joint_speeds {
+    double off[6], size[2];
+    bool angular[6];
+} joint_speeds;
+
+static joint_speeds speeds_of(const perpi_step* step, int32_t k)
 {
-    const double largest = step->from->tick == 0 ? 1e-3 : 0.25; /* of what enters a row */
     const perpi_formulation* f = step->formulation;
-    bool contradicts = false;
-    for (int32_t k = 0; k < f->joint_count; ++k) {
-        const perp_constraint* c = &f->constraint[f->contact_count + k];
-        const double* J = f->J + c->jac;
-        double off[6] = {0}, size = 0.0;
-        for (int32_t side = 0; f->place[k].slot == 0 && side < 2; ++side) {
-            const int32_t block = c->block[side];
-            const int32_t n = block >= 0 ? f->dof[block + 1] - f->dof[block] : 0;
-            for (int32_t r = 0; r < c->rows; ++r, J += n) {
-                for (int32_t j = 0; j < n; ++j) {
-                    const double u = J[j] * step->v_problem[f->dof[block] + j];
-                    off[r] += u;
-                    size += fabs(u);
-                }
+    const perp_constraint* c = &f->constraint[f->contact_count + k];
+    const int32_t linear = step->model->dimension;
+    const double* J = f->J + c->jac;
+    joint_speeds s = {.angular = {true, true, true, true, true, true}};
+    double size[6] = {0};
+    for (int32_t side = 0; side < 2; ++side) {
+        const int32_t block = c->block[side];
+        const int32_t n = block >= 0 ? f->dof[block + 1] - f->dof[block] : 0;
+        for (int32_t r = 0; r < c->rows; ++r, J += n) {
+            for (int32_t j = 0; j < n; ++j) {
+                const double u = J[j] * step->v_problem[f->dof[block] + j];
+                s.off[r] += u;
+                size[r] += fabs(u);
+                s.angular[r] = s.angular[r] && !(j < linear && J[j] != 0.0);
             }
         }
-        for (int32_t r = 0; f->place[k].slot == 0 && r < c->rows; ++r) {
-            contradicts = contradicts || fabs(off[r] + f->b[c->row + r]) > largest * size;
+    }
+    for (int32_t r = 0; r < c->rows; ++r) {
+        s.off[r] = fabs(s.off[r] + f->b[c->row + r]);
+        s.size[s.angular[r]] += size[r];
+    }
+    return s;
+}
+
+/* Whether velocities contradict the joints: a middle step, in which the joints hold on average, would only reverse what is
+ * wrong in them. A corrected step with the directions of the start removes it. Velocities of a scene may be wrong by
+ * rounding; those of a middle step are by the square of the turn, and only a program can make them worse. A body that is
+ * held fast has velocities of rounding only, which are compared with those of all joints. */
+static bool contradicts_joints(const perpi_step* step)
+{
+    static const double STILL = 1e-6;  /* of the largest speed at a joint of the mechanism */
+    static const double CLOSED = 1e-9; /* of the size of a joint, in a step */
+    const double largest = step->from->tick == 0 ? 1e-3 : 0.25; /* of what enters a row */
+    const perpi_formulation* f = step->formulation;
+    double most[2] = {0.0, 0.0};
+    bool contradicts = false;
+    for (int pass = 0; pass < 2; ++pass) {
+        for (int32_t k = 0; k < f->joint_count; ++k) {
+            const int32_t rows = f->constraint[f->contact_count + k].rows;
+            const joint_speeds s =
+                f->place[k].slot == 0 ? speeds_of(step, k) : (joint_speeds){.off = {0}};
+            for (int i = 0; i < 2 && pass == 0; ++i) {
+                most[i] = s.size[i] > most[i] ? s.size[i] : most[i];
+            }
+            for (int32_t r = 0; pass == 1 && r < rows; ++r) {
+                const int kind = s.angular[r];
+                const double size = kind ? 1.0 : step->model->joint[f->place[k].joint].size;
+                contradicts = contradicts ||
+                              (s.off[r] > largest * s.size[kind] && s.off[r] > STILL * most[kind] &&
+                               s.off[r] > CLOSED * size / step->h);
+            }
         }
     }
     return contradicts;
