@@ -15,7 +15,7 @@ ci_flag := $(if $(filter-out false 0,$(CI)),ON,OFF)
 configure := cmake --preset release --log-level=NOTICE \
 	-DPERP_WERROR=$(ci_flag) -DPERP_ASSERTS=$(ci_flag)
 
-.PHONY: help deps test-deps build demo test test-slow test-asan torture bench bench-solvers bench-peers experiments docs python wheel sdist install format clean
+.PHONY: help deps test-deps build demo test test-slow test-asan coverage torture bench bench-solvers bench-peers experiments docs python wheel sdist install format clean
 .DEFAULT_GOAL := help
 
 help:
@@ -24,6 +24,7 @@ help:
 	@echo 'make test           build and run the tests'
 	@echo 'make test-slow      the tests of minutes: everyday scenes, killed runs, the documentation'
 	@echo 'make test-asan      the tests of make test under AddressSanitizer and UBSan: an hour'
+	@echo 'make coverage       the tests of make test once more, and which lines of src/ they execute'
 	@echo 'make torture        run RUNS=$(RUNS) random scenes and check each (SEED=n: one, ONLY=stepper=implicit,...); build/torture/'
 	@echo 'make bench          run all benchmarks; JSON under build/bench/'
 	@echo 'make bench-solvers  run the solver benchmark only'
@@ -66,6 +67,12 @@ test-asan: test-deps
 	@cmake --preset asan --log-level=NOTICE
 	@cmake --build build/asan
 	@scripts/run-tests build/asan -LE slow
+
+coverage: test-deps
+	@cmake --preset coverage --log-level=NOTICE
+	@cmake --build build/coverage
+	@find build/coverage -name '*.gcda' -delete
+	@scripts/run-tests build/coverage -LE slow; status=$$?; scripts/print-coverage build/coverage && exit $$status
 
 torture: test-deps build
 	PERP=$(abspath $(release)/perp) tests/torture/torture --out build/torture \

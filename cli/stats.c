@@ -75,6 +75,7 @@ void cli_stats_step(cli_stats* stats, const perp_sim* sim, double seconds)
     stats->steps += 1;
     stats->fallbacks += info.fallbacks;
     stats->impacts_reduced += info.kind != PERP_STEP_TIME && info.restitution_kept < 1.0;
+    stats->impacts_unsolved += info.unsolved_impact;
     stats->undetermined += info.freedom > 0;
     stats->freedom = info.freedom > stats->freedom ? info.freedom : stats->freedom;
     stats->step_sum += seconds;

@@ -29,6 +29,7 @@ typedef struct cli_stats {
     int64_t undetermined;     /* steps whose motion the laws leave open (quasistatic) */
     int32_t freedom;          /* of these, in how many directions at most */
     int64_t impacts_reduced;  /* impacts whose restitution was cut, for energy not to grow */
+    int64_t impacts_unsolved; /* steps without restitution, where the impact had no solution */
     double initial_total;     /* energy */
     double ledger_worst;      /* largest |unexplained| of a step, relative to the terms' sizes */
     int64_t ledger_step;      /* and its number; 0: none */

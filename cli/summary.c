@@ -96,8 +96,10 @@ json_t* cli_summary_json(const perp_scene* scene, const perp_sim* sim, cli_stats
                         json_integer(perp_sim_step_count(sim) - perp_sim_impact_count(sim)));
     if (perp_model_bounces(model) || run.error > 0.0) {
         json_object_set_new(o, "impacts",
-                            json_pack("{s:I, s:I}", "count", (json_int_t)perp_sim_impact_count(sim),
-                                      "reduced", (json_int_t)stats->impacts_reduced));
+                            json_pack("{s:I, s:I, s:I}", "count",
+                                      (json_int_t)perp_sim_impact_count(sim), "reduced",
+                                      (json_int_t)stats->impacts_reduced, "unsolved",
+                                      (json_int_t)stats->impacts_unsolved));
     }
     json_object_set_new(o, "time", cli_number(perp_sim_time(sim)));
     json_object_set_new(o, "stepper", json_string(run.stepper));
@@ -253,6 +255,10 @@ void cli_summary_print(const perp_scene* scene, const perp_sim* sim, cli_stats* 
     if (stats->impacts_reduced > 0) {
         printf(" (%lld with less restitution, so that energy does not grow)",
                (long long)stats->impacts_reduced);
+    }
+    if (stats->impacts_unsolved > 0) {
+        printf(", %lld step%s without restitution, where the impact had no solution",
+               (long long)stats->impacts_unsolved, stats->impacts_unsolved == 1 ? "" : "s");
     }
     printf("\n");
     printf("  method         %s, %s, %s friction, solver %s\n", run.stepper,

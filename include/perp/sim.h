@@ -209,6 +209,9 @@ typedef struct perp_step_info {
                               step, had no solution, and the step is one of stewart-trinkle */
     int32_t joints_kept; /* 1: closing the errors of the joints contradicted the contacts, and the
                                  step keeps them as they are */
+    int32_t
+        unsolved_impact; /* 1: bodies should have rebounded, but the problem of their impact had no
+                                solution, and they met in this step without restitution */
 } perp_step_info;
 PERP_API perp_step_info perp_sim_step_info(const perp_sim* sim);
 

@@ -4,9 +4,10 @@
  * sanitizer does not know them, and OpenMP decides itself when its threads start and what they do
  * after a fork.
  *
- * A region begins when `region` is increased and ends when `running` is 0. A worker spins before it
- * sleeps. Either it sees the new region after it has counted itself as asleep, or the caller sees that
- * it sleeps and wakes it: both counters are accessed in one order (seq_cst).
+ * A thread that waits for another spins for some microseconds and then sleeps, so that it does not take
+ * the processor from others; where waits are long, as on a busy machine, it hardly spins. All waits are at gates: `turn` is increased when the gate opens. Either the waiting
+ * thread sees the new turn after it has counted itself as asleep, or the opening one sees that it sleeps
+ * and wakes it: both counters are accessed in one order (seq_cst).
  */
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "base/threads.h"
@@ -22,27 +23,34 @@
 
 #include "base/context_lanes.h"
 
-enum {
-    SPINS = 4000,   /* pauses before a thread sleeps or yields: some 100 microseconds */
-    SPINS_FEW = 20, /* with more threads than processors */
-};
+/* How long a thread spins before it sleeps: SPIN_MOST, about what it costs to sleep and be woken, as long as its
+ * waits are not much longer; after each long one half of that, down to SPIN_LEAST. */
+#define SPIN_MOST 40e-6
+#define SPIN_LEAST 2e-6
+enum { PAUSES = 32 }; /* between two looks at the clock */
+
+typedef struct gate {
+    atomic_uint turn;
+    atomic_int asleep;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+} gate;
 
 typedef struct worker {
     perpi_threads* pool;
     pthread_t thread;
     int32_t lane;
+    gate begin; /* of its next region */
 } worker;
 
 struct perpi_threads {
     perp_context* context;
-    pid_t process; /* in which the threads run */
-    int32_t lanes; /* with the caller's */
-    int32_t spins;
-    pthread_mutex_t lock; /* for sleeping */
-    pthread_cond_t wake;
-    atomic_uint region;
-    atomic_int asleep, running;
+    pid_t process;                 /* in which the threads run */
+    int32_t lanes;                 /* with the caller's */
+    double spin[PERPI_LANES_MOST]; /* of the thread of each lane, seconds */
+    atomic_int running;
     atomic_bool stop;
+    gate end; /* of the region: no worker runs */
     /* the region */
     perpi_lane_fn function;
     void* data;
@@ -52,9 +60,9 @@ struct perpi_threads {
     perp_context* own[PERPI_LANES_MOST]; /* the lanes' contexts */
     /* perpi_lane_wait */
     atomic_int arrived;
-    atomic_uint phase;
+    gate phase;
     /* whether the processors are free (lane 0, seconds) */
-    double spent, lost;              /* in regions; of it waiting for others */
+    double spent, lost;              /* in regions; of it asleep, waiting for others */
     double pause, until;             /* how long regions had one lane, and until when */
     worker worker[PERPI_LANES_MOST]; /* from 1 */
 };
@@ -78,6 +86,72 @@ static void pause_briefly(void)
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
 #endif
+}
+
+/* ---- gates -----------------------------------------------------------------------------------------*/
+
+static void make_gate(gate* g)
+{
+    atomic_init(&g->turn, 0);
+    atomic_init(&g->asleep, 0);
+    (void)pthread_mutex_init(&g->lock, NULL);
+    (void)pthread_cond_init(&g->wake, NULL);
+}
+
+static void free_gate(gate* g)
+{
+    (void)pthread_cond_destroy(&g->wake);
+    (void)pthread_mutex_destroy(&g->lock);
+}
+
+static void open_gate(gate* g)
+{
+    atomic_fetch_add(&g->turn, 1);
+    if (atomic_load(&g->asleep) > 0) {
+        (void)pthread_mutex_lock(&g->lock);
+        (void)pthread_cond_broadcast(&g->wake);
+        (void)pthread_mutex_unlock(&g->lock);
+    }
+}
+
+static bool spin_at(gate* g, unsigned seen, double seconds)
+{
+    for (double until = 0.0;;) {
+        for (int32_t i = 0; i < PAUSES; ++i) {
+            if (atomic_load(&g->turn) != seen) {
+                return true;
+            }
+            pause_briefly();
+        }
+        const double now = seconds_now();
+        until = until > 0.0 ? until : now + seconds;
+        if (now >= until) {
+            return false;
+        }
+    }
+}
+
+/* Until the turn is no longer `seen`. Returns the seconds asleep. spin: of the thread; becomes that of its next
+ * wait. */
+static double wait_at(gate* g, unsigned seen, double* spin)
+{
+    if (spin_at(g, seen, *spin)) {
+        return 0.0;
+    }
+    const double begin = seconds_now();
+    (void)pthread_mutex_lock(&g->lock);
+    atomic_fetch_add(&g->asleep, 1);
+    while (atomic_load(&g->turn) == seen) {
+        (void)pthread_cond_wait(&g->wake, &g->lock);
+    }
+    atomic_fetch_sub(&g->asleep, 1);
+    (void)pthread_mutex_unlock(&g->lock);
+    const double asleep = seconds_now() - begin;
+    if (*spin > 0.0) {
+        const double less = 0.5 * *spin > SPIN_LEAST ? 0.5 * *spin : SPIN_LEAST;
+        *spin = *spin + asleep < 2.0 * SPIN_MOST ? SPIN_MOST : less;
+    }
+    return asleep;
 }
 
 /* ---- the number of threads ------------------------------------------------------------------------*/
@@ -112,17 +186,6 @@ static int32_t chosen_count(perp_context* context)
 
 /* ---- workers ---------------------------------------------------------------------------------------*/
 
-static void sleep_until_region(perpi_threads* pool, unsigned seen)
-{
-    (void)pthread_mutex_lock(&pool->lock);
-    atomic_fetch_add(&pool->asleep, 1);
-    while (atomic_load(&pool->region) == seen) {
-        (void)pthread_cond_wait(&pool->wake, &pool->lock);
-    }
-    atomic_fetch_sub(&pool->asleep, 1);
-    (void)pthread_mutex_unlock(&pool->lock);
-}
-
 static void run_lane(perpi_threads* pool, int32_t index)
 {
     perpi_lane lane = {.index = index,
@@ -138,32 +201,15 @@ static void* work(void* user)
 {
     worker* self = user;
     perpi_threads* pool = self->pool;
-    unsigned seen = 0;
-    for (;;) {
-        for (int32_t i = 0; i < pool->spins && atomic_load(&pool->region) == seen; ++i) {
-            pause_briefly();
-        }
-        if (atomic_load(&pool->region) == seen) {
-            sleep_until_region(pool, seen);
-        }
-        seen += 1; /* the caller waits for the end of a region before it begins the next */
+    for (unsigned seen = 0;; ++seen) { /* the caller waits for the end before it begins the next */
+        (void)wait_at(&self->begin, seen, &pool->spin[self->lane]);
         if (atomic_load(&pool->stop)) {
             return NULL;
         }
-        if (self->lane < pool->count) {
-            run_lane(pool, self->lane);
+        run_lane(pool, self->lane);
+        if (atomic_fetch_sub(&pool->running, 1) == 1) {
+            open_gate(&pool->end);
         }
-        atomic_fetch_sub(&pool->running, 1);
-    }
-}
-
-static void begin_region(perpi_threads* pool)
-{
-    atomic_fetch_add(&pool->region, 1);
-    if (atomic_load(&pool->asleep) > 0) {
-        (void)pthread_mutex_lock(&pool->lock);
-        (void)pthread_cond_broadcast(&pool->wake);
-        (void)pthread_mutex_unlock(&pool->lock);
     }
 }
 
@@ -188,20 +234,22 @@ static perpi_threads* start_pool(perp_context* context, int32_t lanes)
     }
     pool->context = context;
     pool->process = getpid();
-    pool->spins = lanes <= processor_count() ? SPINS : SPINS_FEW;
-    atomic_init(&pool->region, 0);
-    atomic_init(&pool->asleep, 0);
+    for (int32_t i = 0; i < lanes; ++i) { /* with more threads than processors none spins */
+        pool->spin[i] = lanes <= processor_count() ? SPIN_MOST : 0.0;
+    }
     atomic_init(&pool->running, 0);
     atomic_init(&pool->stop, false);
     atomic_init(&pool->arrived, 0);
-    atomic_init(&pool->phase, 0);
-    (void)pthread_mutex_init(&pool->lock, NULL);
-    (void)pthread_cond_init(&pool->wake, NULL);
+    make_gate(&pool->end);
+    make_gate(&pool->phase);
     for (pool->lanes = 1; pool->lanes < lanes; ++pool->lanes) {
         worker* w = &pool->worker[pool->lanes];
-        *w = (worker){.pool = pool, .lane = pool->lanes};
+        w->pool = pool;
+        w->lane = pool->lanes;
+        make_gate(&w->begin);
         if (perpi_lane_context(context, w->lane, &pool->own[w->lane]) != PERP_OK ||
             start_worker(w) != 0) {
+            free_gate(&w->begin);
             break;
         }
     }
@@ -216,45 +264,15 @@ void perpi_threads_stop(perpi_threads* pool)
     }
     if (pool->process == getpid()) { /* in the child of a fork there are no threads */
         atomic_store(&pool->stop, true);
-        begin_region(pool);
         for (int32_t i = 1; i < pool->lanes; ++i) {
+            open_gate(&pool->worker[i].begin);
             (void)pthread_join(pool->worker[i].thread, NULL);
+            free_gate(&pool->worker[i].begin);
         }
-        (void)pthread_cond_destroy(&pool->wake);
-        (void)pthread_mutex_destroy(&pool->lock);
+        free_gate(&pool->end);
+        free_gate(&pool->phase);
     }
     perpi_free(pool->context, pool);
-}
-
-/* Spins at first, then lets other threads of the machine run. */
-static void wait_for_workers(perpi_threads* pool)
-{
-    for (int32_t i = 0; i < pool->spins && atomic_load(&pool->running) > 0; ++i) {
-        pause_briefly();
-    }
-    if (atomic_load(&pool->running) > 0) {
-        const double begin = seconds_now();
-        while (atomic_load(&pool->running) > 0) {
-            (void)sched_yield();
-        }
-        pool->lost += seconds_now() - begin;
-    }
-}
-
-static void wait_for_phase(perpi_threads* pool, const perpi_lane* lane, unsigned phase)
-{
-    for (int32_t i = 0; i < pool->spins && atomic_load(&pool->phase) == phase; ++i) {
-        pause_briefly();
-    }
-    if (atomic_load(&pool->phase) == phase) {
-        const double begin = seconds_now();
-        while (atomic_load(&pool->phase) == phase) {
-            (void)sched_yield();
-        }
-        if (lane->index == 0) {
-            pool->lost += seconds_now() - begin;
-        }
-    }
 }
 
 static void note_region(perpi_threads* pool, double seconds)
@@ -324,11 +342,14 @@ perp_status perpi_run_lanes(perp_context* context, int32_t lanes, perpi_lane_fn 
     pool->data = data;
     pool->count = lanes;
     const double begin = seconds_now();
-    atomic_store(&pool->running, pool->lanes - 1);
+    const unsigned end = atomic_load(&pool->end.turn);
+    atomic_store(&pool->running, lanes - 1);
     x->inside = true;
-    begin_region(pool);
+    for (int32_t i = 1; i < lanes; ++i) {
+        open_gate(&pool->worker[i].begin);
+    }
     run_lane(pool, 0);
-    wait_for_workers(pool);
+    pool->lost += wait_at(&pool->end, end, &pool->spin[0]);
     x->inside = false;
     note_region(pool, seconds_now() - begin);
     int32_t first = -1;
@@ -376,11 +397,14 @@ void perpi_lane_wait(const perpi_lane* lane)
     if (lane->count == 1) {
         return;
     }
-    const unsigned phase = atomic_load(&pool->phase);
+    const unsigned phase = atomic_load(&pool->phase.turn);
     if (atomic_fetch_add(&pool->arrived, 1) + 1 == lane->count) {
         atomic_store(&pool->arrived, 0);
-        atomic_store(&pool->phase, phase + 1);
+        open_gate(&pool->phase);
         return;
     }
-    wait_for_phase(pool, lane, phase);
+    const double lost = wait_at(&pool->phase, phase, &pool->spin[lane->index]);
+    if (lane->index == 0) {
+        pool->lost += lost;
+    }
 }

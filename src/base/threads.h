@@ -3,7 +3,7 @@
  * A context has a pool of threads. It starts with the first region that is large enough to gain, so a
  * program that simulates small scenes never has a second thread, and one that forks before its first
  * large scene has nothing to lose; a pool that was started before a fork is not used in the child,
- * which starts its own. Between regions the threads spin for some microseconds, then sleep.
+ * which starts its own. A thread that waits spins for some microseconds, then sleeps.
  *
  * A region has lanes 0..count-1; lane 0 is the calling thread. What a lane does depends on its index
  * alone, never on time: items are split into contiguous parts, and a result is written by one lane to

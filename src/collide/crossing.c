@@ -526,8 +526,16 @@ static bool only_grazes(const pair* P, const end* first, const end* last, double
     return least_depth(P, at, count, hint, 3, graze, v3(0, 0, 0), &n) <= graze;
 }
 
-perpi_passage perpi_passage_find(int32_t dimension, const perpi_shape* a, const perpi_path* path_a,
-                                 const perpi_shape* b, const perpi_path* path_b)
+/* A ball about the centre of mass, which looks the same however it turns. */
+static bool is_ball(const perpi_shape* shape)
+{
+    return (shape->type == PERP_SHAPE_SPHERE || shape->type == PERP_SHAPE_CIRCLE) &&
+           !(v3_norm(shape->local.x) > 0.0);
+}
+
+static perpi_passage find_in_frame(int32_t dimension, const perpi_shape* a,
+                                   const perpi_path* path_a, const perpi_shape* b,
+                                   const perpi_path* path_b)
 {
     perpi_passage out = {0};
     pair P = {.dimension = dimension,
@@ -575,6 +583,22 @@ perpi_passage perpi_passage_find(int32_t dimension, const perpi_shape* a, const 
         out.after = out.crossed ? turned_with_frame(&P, n, 1.0, first.s) : out.after;
     }
     return out;
+}
+
+/* How far a ball turns says nothing of the sides of a pair, unless it goes around the other body as it turns. So a
+ * pair with a ball has crossed only if it has with and without its turn. */
+perpi_passage perpi_passage_find(int32_t dimension, const perpi_shape* a, const perpi_path* path_a,
+                                 const perpi_shape* b, const perpi_path* path_b)
+{
+    const perpi_passage out = find_in_frame(dimension, a, path_a, b, path_b);
+    if (!out.crossed || !(is_ball(a) || is_ball(b))) {
+        return out;
+    }
+    perpi_path still_a = *path_a, still_b = *path_b;
+    still_a.turn = is_ball(a) ? v3(0, 0, 0) : still_a.turn;
+    still_b.turn = is_ball(b) ? v3(0, 0, 0) : still_b.turn;
+    const perpi_passage still = find_in_frame(dimension, a, &still_a, b, &still_b);
+    return still.crossed ? out : still;
 }
 
 bool perpi_passage_none(const perpi_shape* a, const perpi_path* path_a, const perpi_shape* b,

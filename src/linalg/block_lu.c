@@ -760,12 +760,24 @@ bool perpi_block_lu_factor(perpi_block_lu* f)
     return true;
 }
 
+/* y <- x; mostly the six of a body */
+static inline void copy_few(int32_t n, const double* restrict x, double* restrict y)
+{
+    if (n == 6) {
+        memcpy(y, x, 6 * sizeof *y);
+        return;
+    }
+    for (int32_t i = 0; i < n; ++i) {
+        y[i] = x[i];
+    }
+}
+
 /* The solution in the caller's order. */
 static void put_back(const perpi_block_lu* f, double* x)
 {
     for (int32_t i = 0; i < f->groups; ++i) {
-        memcpy(x + f->row.at[i], f->x + f->first.at[f->node_of.at[i]] + f->place.at[i],
-               (size_t)f->size.at[i] * sizeof *x);
+        copy_few(f->size.at[i], f->x + f->first.at[f->node_of.at[i]] + f->place.at[i],
+                 x + f->row.at[i]);
     }
 }
 
@@ -773,8 +785,8 @@ void perpi_block_lu_solve(perpi_block_lu* f, double* x)
 {
     double* y = f->x;
     for (int32_t i = 0; i < f->groups; ++i) {
-        memcpy(y + f->first.at[f->node_of.at[i]] + f->place.at[i], x + f->row.at[i],
-               (size_t)f->size.at[i] * sizeof *x);
+        copy_few(f->size.at[i], x + f->row.at[i],
+                 y + f->first.at[f->node_of.at[i]] + f->place.at[i]);
     }
     if (f->large) {
         perpi_fronts_solve(&f->fronts, f->value, y);

@@ -10,175 +10,46 @@
 
 #include "base/threads.h"
 #include "linalg/dense.h"
+#include "linalg/front_kernels.h"
 #include "linalg/fronts.h"
-#include "linalg/wide.h"
 
 #define GRAIN_FACTOR 1000000 /* multiplications for a thread to gain */
 #define GRAIN_SOLVE 200000   /* entries of the factors */
 #define GRAIN_FRONT 150000.0 /* multiplications of a front that is divided */
 
-typedef double lanes4 __attribute__((vector_size(32), aligned(8), may_alias));
-
-/* ---- products ------------------------------------------------------------------------------------------*/
-
-enum { TILE_ROWS = 4, TILE = 8, STRIP = 96 };
-
-/* Four rows and eight columns of C -= A B stay in registers. */
-PERPI_INLINE void subtract_tile(int32_t n, const double* restrict A, const double* restrict B,
-                                size_t ldb, double* restrict C, size_t ldc)
-{
-    lanes4* c[TILE_ROWS];
-    lanes4 t[TILE_ROWS][2];
-    for (int r = 0; r < TILE_ROWS; ++r) {
-        c[r] = (lanes4*)(C + (size_t)r * ldc);
-        t[r][0] = c[r][0];
-        t[r][1] = c[r][1];
-    }
-    const double *a0 = A, *a1 = a0 + n, *a2 = a1 + n, *a3 = a2 + n;
-    for (int32_t p = 0; p < n; ++p, B += ldb) {
-        const lanes4 b0 = ((const lanes4*)B)[0], b1 = ((const lanes4*)B)[1];
-        t[0][0] -= a0[p] * b0;
-        t[0][1] -= a0[p] * b1;
-        t[1][0] -= a1[p] * b0;
-        t[1][1] -= a1[p] * b1;
-        t[2][0] -= a2[p] * b0;
-        t[2][1] -= a2[p] * b1;
-        t[3][0] -= a3[p] * b0;
-        t[3][1] -= a3[p] * b1;
-    }
-    for (int r = 0; r < TILE_ROWS; ++r) {
-        c[r][0] = t[r][0];
-        c[r][1] = t[r][1];
-    }
-}
-
-PERPI_INLINE void subtract_row(int32_t n, const double* restrict a, const double* restrict B,
-                               size_t ldb, double* restrict C)
-{
-    lanes4* c = (lanes4*)C;
-    lanes4 t0 = c[0], t1 = c[1];
-    for (int32_t p = 0; p < n; ++p, B += ldb) {
-        t0 -= a[p] * ((const lanes4*)B)[0];
-        t1 -= a[p] * ((const lanes4*)B)[1];
-    }
-    c[0] = t0;
-    c[1] = t1;
-}
-
-/* C (rows x m) -= L (rows x n) U (n x m): each entry takes its n products in their order. */
-PERPI_WIDE static void subtract_front(int32_t rows, int32_t n, int32_t m, const double* L,
-                                      const double* U, double* C)
-{
-    const size_t ld = (size_t)m;
-    const int32_t whole = m - m % TILE;
-    for (int32_t from = 0; from < whole; from += STRIP) { /* so much of U stays in the cache */
-        const int32_t to = from + STRIP < whole ? from + STRIP : whole;
-        int32_t i = 0;
-        for (; i + TILE_ROWS <= rows; i += TILE_ROWS) {
-            const double* a = L + (size_t)i * (size_t)n;
-            for (int32_t j = from; j < to; j += TILE) {
-                subtract_tile(n, a, U + j, ld, C + (size_t)i * ld + j, ld);
-            }
-        }
-        for (; i < rows; ++i) {
-            const double* a = L + (size_t)i * (size_t)n;
-            for (int32_t j = from; j < to; j += TILE) {
-                subtract_row(n, a, U + j, ld, C + (size_t)i * ld + j);
-            }
-        }
-    }
-    for (int32_t i = 0; whole < m && i < rows; ++i) {
-        const double* a = L + (size_t)i * (size_t)n;
-        for (int32_t k = whole; k < m; ++k) {
-            double t = C[(size_t)i * ld + (size_t)k];
-            for (int32_t p = 0; p < n; ++p) {
-                t -= a[p] * U[(size_t)p * ld + (size_t)k];
-            }
-            C[(size_t)i * ld + (size_t)k] = t;
-        }
-    }
-}
-
-/* One row of U less multiples of others, in eight columns or fewer. */
-PERPI_INLINE void subtract_rows(int32_t count, const double* a, const double* B, size_t ld,
-                                double* row, int32_t width)
-{
-    if (width == TILE) {
-        subtract_row(count, a, B, ld, row);
-        return;
-    }
-    for (int32_t k = 0; k < width; ++k) {
-        double t = row[k];
-        for (int32_t p = 0; p < count; ++p) {
-            t -= a[p] * B[(size_t)p * ld + (size_t)k];
-        }
-        row[k] = t;
-    }
-}
-
-/* Columns begin..end-1 of U <- D^-1 U, by eight. */
-PERPI_WIDE static void solve_columns(int32_t n, const double* D, const int32_t* pivot, int32_t m,
-                                     double* U, int32_t begin, int32_t end)
-{
-    const size_t ld = (size_t)m, n_ = (size_t)n;
-    for (int32_t j = begin; j < end; j += TILE) {
-        const int32_t width = end - j < TILE ? end - j : TILE;
-        double* P = U + j;
-        for (int32_t i = 0; i < n; ++i) {
-            for (int32_t k = 0; pivot[i] != i && k < width; ++k) {
-                const double t = P[(size_t)i * ld + (size_t)k];
-                P[(size_t)i * ld + (size_t)k] = P[(size_t)pivot[i] * ld + (size_t)k];
-                P[(size_t)pivot[i] * ld + (size_t)k] = t;
-            }
-        }
-        for (int32_t i = 1; i < n; ++i) {
-            subtract_rows(i, D + (size_t)i * n_, P, ld, P + (size_t)i * ld, width);
-        }
-        for (int32_t i = n - 1; i >= 0; --i) {
-            const double* D_i = D + (size_t)i * n_;
-            subtract_rows(n - i - 1, D_i + i + 1, P + (size_t)(i + 1) * ld, ld, P + (size_t)i * ld,
-                          width);
-            const double inverse = 1.0 / D_i[i];
-            for (int32_t k = 0; k < width; ++k) {
-                P[(size_t)i * ld + (size_t)k] *= inverse;
-            }
-        }
-    }
-}
-
 /* ---- one front -----------------------------------------------------------------------------------------*/
 
-PERPI_INLINE void add_row(int32_t n, const double* restrict x, double* restrict y)
+/* Where row `to` of a front begins, of n + m rows: the columns of its n rows, and of its m rows. */
+PERPI_INLINE double* row_of_front(const perpi_fronts* t, double* value, const perpi_front* f,
+                                  int32_t to, bool later)
 {
-    for (int32_t i = 0; i < n; ++i) {
-        y[i] += x[i];
+    const size_t n = (size_t)f->n, m = (size_t)f->m, row = (size_t)to;
+    if (to < f->n) {
+        return later ? value + f->U + row * m : value + f->D + row * n;
     }
+    return later ? t->contribution + f->C + (row - n) * m : value + f->L + (row - n) * n;
 }
 
 /* A child's contribution, into the rows begin..end-1 of the parent's n + m. */
 PERPI_WIDE static void add_child(const perpi_fronts* t, double* value, const perpi_front* f,
                                  const perpi_front* child, int32_t begin, int32_t end)
 {
-    const double* C = t->contribution + child->C;
-    const size_t n = (size_t)f->n, m = (size_t)f->m;
+    const size_t ld = (size_t)child->m;
     for (int32_t a = child->run; a < child->run_end; ++a) {
         const perpi_row_run* rows = &t->run[a];
-        for (int32_t r = 0; r < rows->length; ++r) {
-            const int32_t to = rows->to + r;
-            if (to < begin || to >= end) {
-                continue;
-            }
-            const double* from = C + (size_t)(rows->from + r) * (size_t)child->m;
-            double* pivots =
-                to < f->n ? value + f->D + (size_t)to * n : value + f->L + (size_t)(to - f->n) * n;
-            double* later = to < f->n ? value + f->U + (size_t)to * m
-                                      : t->contribution + f->C + (size_t)(to - f->n) * m;
-            for (int32_t b = child->run; b < child->run_end; ++b) {
-                const perpi_row_run* columns = &t->run[b];
-                double* out =
-                    columns->to < f->n ? pivots + columns->to : later + (columns->to - f->n);
-                add_row(columns->length, from + columns->from, out);
-            }
+        const int32_t skip = rows->to < begin ? begin - rows->to : 0;
+        const int32_t most = end - rows->to < rows->length ? end - rows->to : rows->length;
+        if (skip >= most) {
+            continue;
+        }
+        const double* from = t->contribution + child->C + (size_t)(rows->from + skip) * ld;
+        for (int32_t b = child->run; b < child->run_end; ++b) {
+            const perpi_row_run* columns = &t->run[b];
+            const bool later = columns->to >= f->n;
+            const size_t stride = (size_t)(later ? f->m : f->n);
+            double* out = row_of_front(t, value, f, rows->to + skip, later) +
+                          (columns->to - (later ? f->n : 0));
+            perpi_add_rows(most - skip, columns->length, from + columns->from, ld, out, stride);
         }
     }
 }
@@ -201,12 +72,12 @@ static bool factor_front(perpi_fronts* t, double* value, const perpi_front* f)
 {
     int32_t* pivot = t->pivot + f->first;
     assemble_rows(t, value, f, 0, f->n + f->m);
-    if (!perpi_lu_factor(f->n, value + f->D, pivot, NULL)) {
+    if (!perpi_lu_front(f->n, value + f->D, pivot)) {
         return false;
     }
     if (f->m > 0) {
-        solve_columns(f->n, value + f->D, pivot, f->m, value + f->U, 0, f->m);
-        subtract_front(f->m, f->n, f->m, value + f->L, value + f->U, t->contribution + f->C);
+        perpi_solve_columns(f->n, value + f->D, pivot, f->m, value + f->U, 0, f->m);
+        perpi_subtract_front(f->m, f->n, f->m, value + f->L, value + f->U, t->contribution + f->C);
     }
     return true;
 }
@@ -252,9 +123,9 @@ static void factor_part(front_job* job, const perpi_front_part* part)
 /* The part of `count` rows or columns of a lane, in multiples of a tile. */
 static void lane_rows(const perpi_lane* lane, int32_t count, int32_t* begin, int32_t* end)
 {
-    const int32_t tiles = (count + TILE - 1) / TILE;
-    *begin = TILE * (int32_t)((int64_t)tiles * lane->index / lane->count);
-    *end = TILE * (int32_t)((int64_t)tiles * (lane->index + 1) / lane->count);
+    const int32_t tiles = (count + PERPI_TILE - 1) / PERPI_TILE;
+    *begin = PERPI_TILE * (int32_t)((int64_t)tiles * lane->index / lane->count);
+    *end = PERPI_TILE * (int32_t)((int64_t)tiles * (lane->index + 1) / lane->count);
     *end = *end < count ? *end : count;
     *begin = *begin < count ? *begin : count;
 }
@@ -276,7 +147,7 @@ static void factor_together(const perpi_lane* lane, front_job* job, const perpi_
     lane_rows(lane, f->n + f->m, &begin, &end);
     assemble_rows(t, value, f, begin, end);
     perpi_lane_wait(lane);
-    if (lane->index == 0 && !perpi_lu_factor(f->n, value + f->D, t->pivot + f->first, NULL)) {
+    if (lane->index == 0 && !perpi_lu_front(f->n, value + f->D, t->pivot + f->first)) {
         atomic_store(&job->bad, true);
     }
     perpi_lane_wait(lane);
@@ -284,10 +155,10 @@ static void factor_together(const perpi_lane* lane, front_job* job, const perpi_
         return; /* all lanes do */
     }
     lane_rows(lane, f->m, &begin, &end);
-    solve_columns(f->n, value + f->D, t->pivot + f->first, f->m, value + f->U, begin, end);
+    perpi_solve_columns(f->n, value + f->D, t->pivot + f->first, f->m, value + f->U, begin, end);
     perpi_lane_wait(lane);
-    subtract_front(end - begin, f->n, f->m, value + f->L + (size_t)begin * (size_t)f->n,
-                   value + f->U, t->contribution + f->C + (size_t)begin * (size_t)f->m);
+    perpi_subtract_front(end - begin, f->n, f->m, value + f->L + (size_t)begin * (size_t)f->n,
+                         value + f->U, t->contribution + f->C + (size_t)begin * (size_t)f->m);
     perpi_lane_wait(lane);
 }
 
@@ -316,7 +187,7 @@ bool perpi_fronts_factor(perpi_fronts* t, double* value)
 /* ---- solution ------------------------------------------------------------------------------------------*/
 
 /* A = (L_k below D_k) (I beside U_k): x_k <- D_k^-1 x_k, then out of the later rows, by way of w. */
-static void forward_front(front_job* job, const perpi_front* f)
+PERPI_INLINE void forward_front(front_job* job, const perpi_front* f)
 {
     const perpi_fronts* t = job->t;
     double *x = job->x + f->first, *w = t->vector + f->w;
@@ -327,39 +198,37 @@ static void forward_front(front_job* job, const perpi_front* f)
         const perpi_front* child = &t->front[c];
         for (int32_t a = child->run; a < child->run_end; ++a) {
             const perpi_row_run* r = &t->run[a];
-            add_row(r->length, t->vector + child->w + r->from,
-                    r->to < f->n ? x + r->to : w + (r->to - f->n));
+            perpi_add_row(r->length, t->vector + child->w + r->from,
+                          r->to < f->n ? x + r->to : w + (r->to - f->n));
         }
     }
-    perpi_lu_solve(f->n, job->value + f->D, t->pivot + f->first, x);
-    const double* L = job->value + f->L;
-    for (int32_t i = 0; i < f->m; ++i, L += f->n) {
-        w[i] -= perpi_dot(f->n, L, x);
+    if (f->n <= PERPI_LU_MOST) {
+        perpi_lu_solve_front(f->n, job->value + f->D, t->pivot + f->first, x);
+    } else {
+        perpi_lu_solve(f->n, job->value + f->D, t->pivot + f->first, x);
     }
+    perpi_subtract_product(f->m, f->n, job->value + f->L, x, w);
 }
 
-static void backward_front(front_job* job, const perpi_front* f)
+PERPI_INLINE void backward_front(front_job* job, const perpi_front* f)
 {
     const perpi_fronts* t = job->t;
     double *x = job->x + f->first, *w = t->vector + f->w;
     for (int32_t a = f->row; a < f->row_end; ++a) {
         const perpi_row_run* r = &t->run[a];
-        memcpy(w + r->from, job->x + r->to, (size_t)r->length * sizeof *w);
+        perpi_copy_row(r->length, job->x + r->to, w + r->from);
     }
-    const double* U = job->value + f->U;
-    for (int32_t i = 0; i < f->n; ++i, U += f->m) {
-        x[i] -= perpi_dot(f->m, U, w);
-    }
+    perpi_subtract_product(f->n, f->m, job->value + f->U, w, x);
 }
 
-static void forward_part(front_job* job, const perpi_front_part* part)
+PERPI_WIDE static void forward_part(front_job* job, const perpi_front_part* part)
 {
     for (int32_t j = part->begin; j < part->end; ++j) {
         forward_front(job, &job->t->front[j]);
     }
 }
 
-static void backward_part(front_job* job, const perpi_front_part* part)
+PERPI_WIDE static void backward_part(front_job* job, const perpi_front_part* part)
 {
     for (int32_t j = part->end - 1; j >= part->begin; --j) {
         backward_front(job, &job->t->front[j]);
@@ -374,12 +243,14 @@ static perp_status solve_lane(perpi_lane* lane, void* data)
     perpi_lane_wait(lane);
     for (int32_t j = 0; lane->index == 0 && j < t->count; ++j) {
         if (t->front[j].top) {
-            forward_front(job, &t->front[j]);
+            const perpi_front_part top = {j, j + 1, 0.0};
+            forward_part(job, &top);
         }
     }
     for (int32_t j = t->count - 1; lane->index == 0 && j >= 0; --j) {
         if (t->front[j].top) {
-            backward_front(job, &t->front[j]);
+            const perpi_front_part top = {j, j + 1, 0.0};
+            backward_part(job, &top);
         }
     }
     perpi_lane_wait(lane);

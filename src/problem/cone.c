@@ -45,6 +45,10 @@ int32_t perpi_polygon_sector(int32_t nd, const double x[2])
 
 void perpi_project_ball(int32_t n, double r, const double* x, double* out)
 {
+    if (n == 2) {
+        perpi_project_disc(r, x, out);
+        return;
+    }
     if (!(r > 0.0)) {
         for (int32_t i = 0; i < n; ++i) {
             out[i] = 0.0;

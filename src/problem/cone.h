@@ -24,6 +24,19 @@ static inline double perpi_length(double a, double b)
     return square > 1e-280 && square < 1e280 ? sqrt(square) : hypot(a, b);
 }
 
+/* The nearest point of the disc of radius r. */
+static inline void perpi_project_disc(double r, const double x[2], double out[2])
+{
+    if (!(r > 0.0)) {
+        out[0] = out[1] = 0.0;
+        return;
+    }
+    const double length = perpi_length(x[0], x[1]);
+    const double t = length > r ? r / length : 1.0;
+    out[0] = x[0] * t;
+    out[1] = x[1] * t;
+}
+
 /* [-r, r], the disc and the ball of radius r (n components), the regular polygon inscribed in the
  * disc with a corner at (r, 0). out may be x. */
 void perpi_project_ball(int32_t n, double r, const double* x, double* out);

@@ -7,6 +7,7 @@ struct perpi_islands {
     perp_context* context;
     const perpi_islands* index; /* whose lists below are used: its own, or those of another */
     const perp_contact_problem* whole;
+    const bool* acts;           /* per constraint of the whole; NULL: all */
     perp_contact_problem piece; /* the current island */
     int32_t count;
 
@@ -98,6 +99,11 @@ static int32_t some_block(const perp_constraint* c)
     return c->block[0] >= 0 ? c->block[0] : c->block[1];
 }
 
+static bool is_in(const perpi_islands* s, int32_t constraint)
+{
+    return s->acts == NULL || s->acts[constraint];
+}
+
 static perp_status grow_index(perpi_islands* s)
 {
     const size_t blocks = (size_t)s->whole->block_count;
@@ -135,13 +141,13 @@ static void find_components(perpi_islands* s)
     }
     for (int32_t i = 0; i < P->constraint_count; ++i) {
         const perp_constraint* c = &P->constraint[i];
-        if (c->block[0] >= 0 && c->block[1] >= 0) {
+        if (c->block[0] >= 0 && c->block[1] >= 0 && is_in(s, i)) {
             join(s->parent, c->block[0], c->block[1]);
         }
     }
     for (int32_t g = 0; g < P->group_count; ++g) {
         const perp_group* group = &P->group[g];
-        for (int32_t m = 1; m < group->count; ++m) {
+        for (int32_t m = 1; m < group->count && is_in(s, group->member[0]); ++m) {
             join(s->parent, some_block(&P->constraint[group->member[0]]),
                  some_block(&P->constraint[group->member[m]]));
         }
@@ -167,7 +173,9 @@ static void sort_by_island(perpi_islands* s)
     }
     for (int32_t i = 0; i < P->constraint_count; ++i) {
         const int32_t island = s->island_of[some_block(&P->constraint[i])];
-        s->constraint_place[i] = s->constraint_start[island + 1]++;
+        if (is_in(s, i)) {
+            s->constraint_place[i] = s->constraint_start[island + 1]++;
+        }
     }
     for (int32_t k = 0; k < s->count; ++k) {
         s->block_start[k + 1] += s->block_start[k];
@@ -178,7 +186,9 @@ static void sort_by_island(perpi_islands* s)
     }
     for (int32_t i = 0; i < P->constraint_count; ++i) {
         const int32_t island = s->island_of[some_block(&P->constraint[i])];
-        s->constraint[s->constraint_start[island] + s->constraint_place[i]] = i;
+        if (is_in(s, i)) {
+            s->constraint[s->constraint_start[island] + s->constraint_place[i]] = i;
+        }
     }
 }
 
@@ -194,7 +204,7 @@ static void sort_groups(perpi_islands* s)
     const int32_t groups = s->whole->group_count;
     memset(s->group_start, 0, (size_t)(s->count + 1) * sizeof *s->group_start);
     for (int32_t g = 0; g < groups; ++g) {
-        s->group_start[island_of_group(s, g)] += 1;
+        s->group_start[island_of_group(s, g)] += is_in(s, s->whole->group[g].member[0]);
     }
     int32_t end = 0;
     for (int32_t k = 0; k <= s->count; ++k) { /* the end of each island's part, then its start */
@@ -202,7 +212,9 @@ static void sort_groups(perpi_islands* s)
         s->group_start[k] = end;
     }
     for (int32_t g = groups - 1; g >= 0; --g) {
-        s->grouped[--s->group_start[island_of_group(s, g)]] = g;
+        if (is_in(s, s->whole->group[g].member[0])) {
+            s->grouped[--s->group_start[island_of_group(s, g)]] = g;
+        }
     }
 }
 
@@ -222,14 +234,32 @@ void perpi_islands_view(perpi_islands* s, const perpi_islands* of)
     s->whole = of->whole;
 }
 
+bool perpi_islands_any(const perpi_islands* s, int32_t i, const bool* marked)
+{
+    for (int32_t j = s->index->constraint_start[i]; j < s->index->constraint_start[i + 1]; ++j) {
+        if (marked[s->index->constraint[j]]) {
+            return true;
+        }
+    }
+    return false;
+}
+
 perp_status perpi_islands_split(perpi_islands* s, const perp_contact_problem* problem,
                                 int32_t* count)
 {
-    s->whole = problem;
     if (problem->block_count == 1) { /* nothing to split */
+        s->whole = problem;
         *count = s->count = 1;
         return PERP_OK;
     }
+    return perpi_islands_split_acting(s, problem, NULL, count);
+}
+
+perp_status perpi_islands_split_acting(perpi_islands* s, const perp_contact_problem* problem,
+                                       const bool* acts, int32_t* count)
+{
+    s->whole = problem;
+    s->acts = acts;
     const perp_status status = grow_index(s);
     if (status != PERP_OK) {
         return status;

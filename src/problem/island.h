@@ -20,6 +20,13 @@ void perpi_islands_destroy(perpi_islands* islands);
 /* Finds the islands; the problem must pass perp_contact_check and stay until the last use. */
 PERP_NODISCARD perp_status perpi_islands_split(perpi_islands* islands,
                                                const perp_contact_problem* problem, int32_t* count);
+/* The islands of those constraints alone for which `acts` holds (constraint_count; of all members of a group
+ * or of none). Blocks without any are islands of their own. */
+PERP_NODISCARD perp_status perpi_islands_split_acting(perpi_islands* islands,
+                                                      const perp_contact_problem* problem,
+                                                      const bool* acts, int32_t* count);
+/* Whether one of the constraints of island i is marked. */
+bool perpi_islands_any(const perpi_islands* islands, int32_t i, const bool* marked);
 /* Rows of island i. */
 int32_t perpi_islands_rows(const perpi_islands* islands, int32_t i);
 /* From now on the islands that `of` has found last: two threads then take islands of one problem. */

@@ -60,6 +60,17 @@ perp_contact_residual perpi_contact_residual_rows(const perp_contact_problem* pr
                                                   const double* v, const double* p, double* work,
                                                   double** u, double** W);
 
+/* What the residuals of several answers to one problem have in common, row_count each. */
+typedef struct perpi_row_terms {
+    double *W, *pushed;
+    bool known; /* false before the first residual */
+} perpi_row_terms;
+
+/* perp_contact_check_residual of one answer after another. */
+perp_contact_residual perpi_contact_residual_again(const perp_contact_problem* problem,
+                                                   const double* v, const double* p, double* work,
+                                                   perpi_row_terms* terms);
+
 /* x - x is 0 for a finite x, NaN for any other; four sums are independent and pipeline. */
 static inline bool perpi_all_finite(size_t count, const double* x)
 {

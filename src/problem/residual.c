@@ -135,8 +135,9 @@ typedef struct scratch {
     double* bracket; /* constraint_count: sum of a primary's brackets */
     double* S_n;     /* constraint_count: scale of the normal law; 0: no group, -1: not primary */
     double w;        /* a contact's W_rr, 1 without contacts */
-    const double* b_error; /* the problem's; NULL: none */
-    bool large;            /* an impulse exceeds the motion of its own row 1e8 times */
+    const double* b_error;  /* the problem's; NULL: none */
+    bool large;             /* an impulse exceeds the motion of its own row 1e8 times */
+    perpi_row_terms* terms; /* NULL: computed anew */
 } scratch;
 
 static const perp_contact_residual not_finite = {INFINITY, INFINITY, INFINITY, INFINITY,
@@ -170,6 +171,7 @@ static scratch cut_scratch(const perp_contact_problem* P, double* work)
     s.w = 1.0;
     s.b_error = P->b_error;
     s.large = false;
+    s.terms = NULL;
     return s;
 }
 
@@ -328,7 +330,7 @@ static inline void add_inertia(const side_view* side, const double* J_r, row_sum
 
 /* The same as visit_side for the three rows of a contact with a body of six velocities, by pairs of
  * entries. */
-static void visit_three_rows(const side_view* side, const double* p, row_sums sum[3])
+static void visit_three_rows(const side_view* side, const double* p, bool inertia, row_sums sum[3])
 {
     const double* J = side->J;
     perpi_pair2 p_r[3], u[3], moving[3];
@@ -353,7 +355,24 @@ static void visit_three_rows(const side_view* side, const double* p, row_sums su
     for (int r = 0; r < 3; ++r) {
         sum[r].u = perpi_pair2_sum(u[r]);
         sum[r].moving = perpi_pair2_sum(moving[r]);
-        add_inertia(side, J + 6 * r, &sum[r]);
+        if (inertia) {
+            add_inertia(side, J + 6 * r, &sum[r]);
+        }
+    }
+}
+
+/* The sums that do not depend on the answer: taken from s->terms if they are known, else kept there. */
+static void keep_terms(const scratch* s, int32_t row, row_sums sum[3])
+{
+    perpi_row_terms* terms = s->terms;
+    for (int32_t r = 0; terms != NULL && r < 3; ++r) {
+        if (terms->known) {
+            sum[r].W = terms->W[row + r];
+            sum[r].pushed = terms->pushed[row + r];
+        } else {
+            terms->W[row + r] = sum[r].W;
+            terms->pushed[row + r] = sum[r].pushed;
+        }
     }
 }
 
@@ -381,11 +400,13 @@ static bool visit_spatial_contact(const perp_contact_problem* P, const perp_cons
         return false;
     }
     row_sums sum[3] = {{.u = P->b[c->row]}, {.u = P->b[c->row + 1]}, {.u = P->b[c->row + 2]}};
+    const bool inertia = s->terms == NULL || !s->terms->known;
     for (int k = 0; k < 2; ++k) {
         if (side[k].nv > 0) {
-            visit_three_rows(&side[k], p + c->row, sum);
+            visit_three_rows(&side[k], p + c->row, inertia, sum);
         }
     }
+    keep_terms(s, c->row, sum);
     for (int32_t r = 0; r < 3; ++r) {
         finish_row(P, p, c->row + r, false, sum[r], s);
     }
@@ -827,28 +848,15 @@ static perp_contact_residual visit_laws(int32_t count, const perp_constraint* co
     return r;
 }
 
-perp_contact_residual perp_contact_check_residual(const perp_contact_problem* problem,
-                                                  const double* v, const double* p, double* work)
+static perp_contact_residual residual_of(const perp_contact_problem* problem, const double* v,
+                                         const double* p, scratch s)
 {
-    double *u, *W;
-    return perpi_contact_residual_rows(problem, v, p, work, &u, &W);
-}
-
-perp_contact_residual perpi_contact_residual_rows(const perp_contact_problem* problem,
-                                                  const double* v, const double* p, double* work,
-                                                  double** u, double** W)
-{
-    scratch s = cut_scratch(problem, work);
-    *u = s.u;
-    *W = s.W;
     if (!perpi_all_finite((size_t)problem->dof_count, v) ||
         !perpi_all_finite((size_t)problem->row_count, p) || !visit_blocks(problem, v, &s)) {
         return not_finite;
     }
     visit_rows(problem, v, p, &s);
-    if (!perpi_all_finite((size_t)problem->row_count, s.u) ||
-        !perpi_all_finite((size_t)problem->row_count, s.a) ||
-        !perpi_all_finite((size_t)problem->row_count, s.W) ||
+    if (!perpi_all_finite(3 * (size_t)problem->row_count, s.u) || /* u, W, a */
         !perpi_all_finite((size_t)problem->dof_count, s.size) ||
         !scale_constraints(problem->constraint_count, problem->constraint, MOTION_LIMIT,
                            MOTION_FLOOR, &s)) {
@@ -863,6 +871,34 @@ perp_contact_residual perpi_contact_residual_rows(const perp_contact_problem* pr
     }
     return visit_laws(problem->constraint_count, problem->constraint, problem->lower,
                       problem->upper, p, &s, r);
+}
+
+perp_contact_residual perp_contact_check_residual(const perp_contact_problem* problem,
+                                                  const double* v, const double* p, double* work)
+{
+    double *u, *W;
+    return perpi_contact_residual_rows(problem, v, p, work, &u, &W);
+}
+
+perp_contact_residual perpi_contact_residual_rows(const perp_contact_problem* problem,
+                                                  const double* v, const double* p, double* work,
+                                                  double** u, double** W)
+{
+    const scratch s = cut_scratch(problem, work);
+    *u = s.u;
+    *W = s.W;
+    return residual_of(problem, v, p, s);
+}
+
+perp_contact_residual perpi_contact_residual_again(const perp_contact_problem* problem,
+                                                   const double* v, const double* p, double* work,
+                                                   perpi_row_terms* terms)
+{
+    scratch s = cut_scratch(problem, work);
+    s.terms = terms;
+    const perp_contact_residual r = residual_of(problem, v, p, s);
+    terms->known = terms->known || isfinite(r.worst);
+    return r;
 }
 
 /* ---- friction problem --------------------------------------------------------------------------------*/

@@ -15,7 +15,9 @@
  *      times,
  *      or had no solution: instead of its point, the ball about its centre of mass that contains
  *      the
- *      piece is kept on the side of the first contact. This holds for every rotation.
+ *      piece is kept on the side of the first contact. This holds for every rotation;
+ *   4. if that changed nothing (the ball overlaps the other body already, and slides along it past an edge): the
+ *      ball is pushed back, by a quarter of the way that the pair moved on, then by twice that (PUSH_PART).
  * If the pair still crosses after MAX_CROSSINGS solves, the step fails.
  *
  * Pieces of one body may overlap, and a floor may consist of several pieces: a first contact on a
@@ -26,7 +28,10 @@
 #include "sim/internal.h"
 #include "step/layer_core.h"
 
-enum { MAX_CANDIDATES = 4 };
+enum {
+    MAX_CANDIDATES = 4,
+    PUSH_DOUBLED = 3, /* times: rotation may take back more than all of the way */
+};
 /* Relative to the smaller thickness: pairs that move further, or penetrate deeper, are checked.
  * Half the sum of both would suffice (collide/crossing.c); the smaller value leaves a reserve
  * for rotated bodies. */
@@ -35,6 +40,10 @@ static const double CHECK_AT = 0.5;
  * step at speed u penetrates by h u at most, so the correction velocity is u / 4 or less: a
  * sixteenth of the initial kinetic energy. */
 static const double PART_RATE = 0.25;
+/* The part of the way beyond the first contact by which a ball is pushed back, the first time. */
+static const double PUSH_PART = 0.25;
+/* Relative to the thickness, and of a unit vector: the additional contact is the one that is there already. */
+static const double SAME_CONTACT = 1e-9;
 /* Reserve over the motion found, as in margin.c. */
 static const double RESERVE = 1.1;
 /* Relative to the thickness of the pair: how deep an active contact may penetrate in an adaptive
@@ -448,6 +457,40 @@ static int particle_side(const perpi_step* step, const perpi_missing* m)
     return a->dofs == 0 || b->dofs == 0 ? -1 : a->particle ? 0 : b->particle ? 1 : -1;
 }
 
+/* How far the ball moved off along the normal in the step that was found: its centre, and the point of the other body
+ * that is there. */
+static double moved_away(const perpi_step* step, const perpi_missing* m)
+{
+    const perpi_path *a = &step->sides->path[m->body[0]], *b = &step->sides->path[m->body[1]];
+    const vec3 between = v3_sub(b->start.x, a->start.x);
+    const vec3 turned = v3_cross(m->ball == 1 ? a->turn : b->turn, between);
+    return v3_dot(m->normal, v3_sub(v3_sub(b->dx, a->dx), turned));
+}
+
+/* The push of a ball: none until one without it has changed nothing, then larger with each. */
+static double push_of(const perpi_step* step, const perpi_missing* m)
+{
+    const perpi_sides* x = step->sides;
+    const double small = SAME_CONTACT * (x->thickness[m->shape[0]] + x->thickness[m->shape[1]]);
+    int32_t pushed = 0;
+    bool same = false;
+    for (size_t i = 0; i < x->missing_count; ++i) {
+        const perpi_missing* o = &x->missing[i];
+        if (o->built && o->ball == m->ball && o->shape[0] == m->shape[0] &&
+            o->shape[1] == m->shape[1]) {
+            pushed += o->push > 0.0;
+            same = same || (fabs(o->beyond - m->beyond) <= small &&
+                            v3_norm(v3_sub(o->normal, m->normal)) <= SAME_CONTACT);
+        }
+    }
+    if (!(same || pushed > 0) || !(m->beyond < 0.0)) {
+        return 0.0;
+    }
+    const double away = moved_away(step, m);
+    const double part = PUSH_PART * (double)(1 << (pushed < PUSH_DOUBLED ? pushed : PUSH_DOUBLED));
+    return (away > 0.0 ? away : 0.0) - part * m->beyond;
+}
+
 /* Points and normal of the first contact, in the bodies' frames. */
 static perpi_missing contact_of(const perpi_step* step, const perpi_sim_passage* met)
 {
@@ -456,7 +499,8 @@ static perpi_missing contact_of(const perpi_step* step, const perpi_sim_passage*
                        .ball = -1,
                        .body = {met->pair.body_a, met->pair.body_b},
                        .shape = {met->pair.shape_a, met->pair.shape_b},
-                       .normal = p->normal};
+                       .normal = p->normal,
+                       .beyond = p->beyond};
     const int dot = particle_side(step, &m);
     double end = 0.0, linear = 0.0;
     for (int i = 0; i < 2; ++i) {
@@ -483,6 +527,7 @@ static perpi_missing contact_of(const perpi_step* step, const perpi_sim_passage*
     const int small = smaller_side(step, &m);
     if (before >= MAX_CANDIDATES || v3_norm(step->sides->path[m.body[small]].turn) > 1.0) {
         m.ball = small;
+        m.push = push_of(step, &m);
     }
     return m;
 }
@@ -537,7 +582,7 @@ static perpi_candidate candidate_of(const perpi_step* step, const perpi_missing*
         on_a = m->ball == 0 ? v3_madd(a->x, r, n) : on_a;
         on_b = m->ball == 1 ? v3_madd(b->x, -r, n) : on_b;
         gap = v3_dot(n, v3_sub(on_b, on_a));
-        gap = gap > 0.0 || at_end ? gap : 0.0;
+        gap = (gap > 0.0 || at_end ? gap : 0.0) - (at_end ? 0.0 : m->push);
         point = m->ball == 0 ? on_a : v3_madd(on_b, -gap, n);
     } else {
         /* at the dynamic body's point; of two dynamic bodies, halfway */
@@ -666,6 +711,29 @@ static void sort_last(perpi_contact_list* list)
     list->item[k] = last;
 }
 
+/* The additional contact; NULL: the key is one of a feature pair. */
+static const perpi_missing* missing_of(const perpi_sides* x, uint64_t key)
+{
+    for (size_t i = 0; i < x->missing_count; ++i) {
+        const perpi_missing* m = &x->missing[i];
+        if (m->built && key == perpi_key_of(m->shape[1], m->shape[0], (uint32_t)i)) {
+            return m;
+        }
+    }
+    return NULL;
+}
+
+bool perpi_keeps_side(const perpi_step* step, const perp_contact* c)
+{
+    return missing_of(step->sides, c->key) != NULL;
+}
+
+bool perpi_pushes_back(const perpi_step* step, const perp_contact* c)
+{
+    const perpi_missing* m = missing_of(step->sides, c->key);
+    return m != NULL && m->push > 0.0;
+}
+
 perp_status perpi_add_missing(perpi_step* step, double t, double h, bool at_end,
                               perpi_contact_list* list)
 {
@@ -689,6 +757,7 @@ perp_status perpi_add_missing(perpi_step* step, double t, double h, bool at_end,
     for (size_t i = 0; step->stepper->touching && x->missing_count > 0 && i < list->count; ++i) {
         perp_contact* c = &list->item[i]; /* no gap term: target velocity */
         c->drift[0] = c->gap > 0.0 && keeps_pair(x, c->body_a, c->body_b) ? c->gap / h : 0.0;
+        c->drift[0] = perpi_pushes_back(step, c) ? c->gap / h : c->drift[0];
     }
     return status;
 }

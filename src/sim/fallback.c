@@ -133,6 +133,11 @@ static perp_status fall_back_pair(perpi_step* step, bool* done)
     return PERP_OK;
 }
 
+bool perpi_overlap_counts(const perpi_step* step, const perp_contact* c)
+{
+    return c->group == 0 && !(c->layer.theta > 0.0) && !perpi_pushes_back(step, c);
+}
+
 /* Last resort: overlap that cannot be corrected at once, because contacts push bodies out in
  * directions that exclude each other, is kept for this step. First between the two bodies with
  * the largest residual, then everywhere; then a step in which all bodies are at rest is a
@@ -150,7 +155,9 @@ static bool keep_overlap(perpi_step* step)
     const perp_contact* furthest = known ? &step->to->contacts.item[worst] : NULL;
     for (size_t i = 0; i < step->to->contacts.count; ++i) {
         const perp_contact* c = &step->to->contacts.item[i];
-        const bool overlaps = c->gap < 0.0 && c->group == 0 && !(c->layer.theta > 0.0);
+        const double gap = c->gap < 0.0 ? c->gap : c->gap + step->h * c->drift[0];
+        const double pushed = step->stepper->touching ? c->drift[0] : gap;
+        const bool overlaps = pushed < 0.0 && perpi_overlap_counts(step, c);
         any = any || overlaps;
         here = here || (overlaps && known && c->body_a == furthest->body_a &&
                         c->body_b == furthest->body_b);

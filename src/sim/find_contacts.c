@@ -82,9 +82,27 @@ static void apply_kept_overlap(perpi_step* step)
         perp_contact* c = &step->to->contacts.item[i];
         const bool meant =
             step->kept.all || (c->body_a == step->kept.body_a && c->body_b == step->kept.body_b);
-        if (meant && c->gap < 0.0 && c->group == 0 && !(c->layer.theta > 0.0)) {
+        if (meant && c->gap < 0.0 && perpi_overlap_counts(step, c)) {
             step->kept.deepest = -c->gap > step->kept.deepest ? -c->gap : step->kept.deepest;
             c->gap = 0.0;
+        }
+    }
+}
+
+/* What a contact would still push out with is kept too: the offset that an impact left (perpi_offset_gaps), and, without
+ * a gap term, the speed that parts deep overlap (perpi_part_deep). So no kept contact asks for a velocity. */
+static void apply_kept_speed(perpi_step* step, double h)
+{
+    for (size_t i = 0; step->kept.any && i < step->to->contacts.count; ++i) {
+        perp_contact* c = &step->to->contacts.item[i];
+        const bool meant =
+            step->kept.all || (c->body_a == step->kept.body_a && c->body_b == step->kept.body_b);
+        const double held = step->stepper->touching ? 0.0 : -c->gap / h;
+        if (meant && perpi_overlap_counts(step, c) && c->drift[0] < held &&
+            !perpi_keeps_side(step, c)) {
+            const double depth = h * (held - c->drift[0]);
+            step->kept.deepest = depth > step->kept.deepest ? depth : step->kept.deepest;
+            c->drift[0] = held;
         }
     }
 }
@@ -112,12 +130,13 @@ static void act_on_particles(perpi_step* step)
     }
 }
 
+enum { MANY = 200 }; /* contacts of a step */
+
 /* Members of groups are chosen from those that acted in the last step: the answer of a round with fewer
  * contacts has led to choices that replace each other for ever (tests/physics/peg_space_test.c). Where there are many
  * contacts, most of them have no part in such a choice, and the next round would repeat a long search. */
 static bool start_from_round(const perpi_contact_list* list)
 {
-    enum { MANY = 200 };
     bool groups = false;
     for (size_t i = 0; i < list->count && list->count < MANY && !groups; ++i) {
         groups = list->item[i].group != 0;
@@ -145,8 +164,9 @@ perp_status perpi_find_contacts(perpi_step* step, bool* same)
     if (*same) {
         return PERP_OK;
     }
-    /* The answer of the last round is nearer than that of the last step. */
-    const bool solved = a->rounds > a->first_round && !a->simpler;
+    /* The answer of the last round is nearer than that of the last step; of an attempt that failed, where there
+     * are many contacts, most islands have been solved. */
+    const bool solved = a->simpler ? contacts->count >= MANY : a->rounds > a->first_round;
     if (solved) {
         const perpi_contact_list round = *contacts;
         *contacts = step->outer.contacts;
@@ -171,6 +191,7 @@ perp_status perpi_find_contacts(perpi_step* step, bool* same)
     apply_kept_overlap(step);
     act_on_particles(step);
     perpi_offset_gaps(step, h);
+    apply_kept_speed(step, h);
     if (step->filter->closed) {
         status = perpi_keep_closed(step);
     }

@@ -29,19 +29,33 @@ static perp_status find_closing(perp_sim* sim, double h, const perpi_filter* pla
     return perpi_try_step(&sim->work, sim->stepper, &sim->state, h, plain, &sim->trial);
 }
 
+/* The step of bodies that should rebound, where the problem of their impact has no solution, or none was
+ * found (groups that exclude each other at the pose of the start; jammed bodies). The step in time has one,
+ * with contacts that became simpler where they had to, and it is the law of impact with coefficients 0:
+ * energy does not grow, and bodies that met do not approach each other afterwards. */
+static perp_status step_without_impact(perp_sim* sim, double h, const perpi_filter* plain)
+{
+    const perp_status status =
+        perpi_try_step(&sim->work, sim->stepper, &sim->state, h, plain, &sim->trial);
+    sim->trial.info.unsolved_impact = 1;
+    return status;
+}
+
 perp_status perpi_drive_fixed(perp_sim* sim, bool accept_unsolved)
 {
     perpi_step* step = &sim->work;
     const perpi_filter plain = {.closing = &sim->closing, .accept_unsolved = accept_unsolved};
     const double h = perpi_sim_tick_length(sim, sim->state.tick);
     bool impacting = false;
+    perp_status status = PERP_OK;
     sim->closing.count = 0;
     if (sim->info.kind == PERP_STEP_COMPRESSION) {
         step->stepper = sim->stepper;
         perpi_step_bind(step, &sim->state, h, &plain, &sim->trial);
-        return perpi_decompression_step(step);
+        status = perpi_decompression_step(step);
+        return status == PERP_ERROR_SOLVE ? step_without_impact(sim, h, &plain) : status;
     }
-    perp_status status = perpi_try_step(step, sim->stepper, &sim->state, h, &plain, &sim->trial);
+    status = perpi_try_step(step, sim->stepper, &sim->state, h, &plain, &sim->trial);
     if (status == PERP_OK && sim->impact.f != NULL) {
         status = perpi_find_impacting(step, h, &impacting);
     }
@@ -51,5 +65,9 @@ perp_status perpi_drive_fixed(perp_sim* sim, bool accept_unsolved)
             status = perpi_find_impacting(step, h, &impacting);
         }
     }
-    return status == PERP_OK && impacting ? perpi_impact_step(step) : status;
+    if (status == PERP_OK && impacting) {
+        status = perpi_impact_step(step);
+        status = status == PERP_ERROR_SOLVE ? step_without_impact(sim, h, &plain) : status;
+    }
+    return status;
 }

@@ -151,6 +151,8 @@ typedef struct perpi_missing {
     int32_t ball;    /* 0, 1: instead of the point on this body, the ball about its centre of
                         mass that contains the piece; -1: the points */
     double shift;    /* of the gap at the start: effect of rotation */
+    double beyond;   /* how far the pair had moved on beyond the first contact */
+    double push; /* by how much the ball is pushed back, where keeping its side was not enough */
 } perpi_missing;
 
 /* The side check; see crossing.c. */
@@ -315,6 +317,9 @@ PERP_NODISCARD perp_status perpi_keep_closed(perpi_step* step);
 /* fallback.c: after a solve without a solution, simpler contacts or kept overlap; *again: solve
  * again. */
 PERP_NODISCARD perp_status perpi_fall_back(perpi_step* step, bool* again);
+/* Whether the overlap of a contact can be kept: not in groups, which fall back first, nor in soft layers, nor that of
+ * bodies which would pass through each other. */
+bool perpi_overlap_counts(const perpi_step* step, const perp_contact* c);
 /* Gives the pair of shapes of a contact another rule than the contact model's in this step. */
 PERP_NODISCARD perp_status perpi_make_exception(perpi_step* step, uint64_t key,
                                                 const perpi_candidate_rule* rule);
@@ -363,6 +368,9 @@ PERP_NODISCARD perp_status perpi_add_missing(perpi_step* step, double t, double 
 /* Steppers without a gap term: contacts deeper than half of the pair's smaller thickness are
  * separated by their drift; otherwise a body would pass through a plate over several steps. */
 void perpi_part_deep(perpi_step* step, double h);
+/* Whether a contact is an additional one of the side check, and one that pushes a body back. */
+bool perpi_keeps_side(const perpi_step* step, const perp_contact* c);
+bool perpi_pushes_back(const perpi_step* step, const perp_contact* c);
 /* Whether missing contacts could have a simpler form. */
 bool perpi_missing_points(const perpi_step* step);
 /* Gives missing contacts their simplest form; *changed: they did not have it yet. */

@@ -209,7 +209,11 @@ static perp_status finish_step(perpi_step* step)
         memset(step->to->memory + step->offset_at, 0,
                (size_t)perpi_offset_size(step->model) * sizeof *step->to->memory);
     }
+    double undefined = 0.0;
     for (int32_t i = 0; i < step->q_size; ++i) {
+        undefined += step->to->q[i] - step->to->q[i]; /* 0 if finite */
+    }
+    for (int32_t i = 0; i < step->q_size && undefined != 0.0; ++i) {
         if (!isfinite(step->to->q[i])) {
             return perpi_fail(step->context, PERP_ERROR_NUMERIC,
                               "step %lld (t = %.9g): body '%s' has left the range of numbers",
@@ -296,7 +300,8 @@ perp_status perpi_try_step(perpi_step* step, const perpi_stepper_ops* stepper,
                            perpi_trial* to)
 {
     perp_status status;
-    char first[400] = "";
+    char first[400];
+    first[0] = '\0';
     perpi_step_bind(step, from, h, filter, to);
     step->stepper = stepper;
     if (step->second != NULL && filter->accept_unsolved) {

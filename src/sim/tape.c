@@ -42,7 +42,7 @@ static unsigned flags_of(const perp_step_info* info, bool middle)
 {
     const bool other = info->fallbacks > 0 || info->crossings > 0 || info->joints_kept > 0 ||
                        info->semi_implicit > 0 || info->accepted_unsolved ||
-                       (info->corrections < 0 && !middle);
+                       (info->corrections < 0 && !middle) || info->unsolved_impact > 0;
     return other ? PERPI_LINEAR_FALLBACK : 0;
 }
 

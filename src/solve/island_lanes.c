@@ -49,6 +49,7 @@ perp_status perpi_lane_solver(perpi_solver* s, int32_t lane, perpi_solver** own)
     }
     if (status == PERP_OK) {
         *own = s->lane[lane];
+        (*own)->part = s->part;
         perpi_islands_view((*own)->islands, s->islands);
         status = perpi_arena_reset(&(*own)->arena);
     }

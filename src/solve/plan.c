@@ -17,6 +17,7 @@ enum {
     FEW_DOFS = 120,
     LARGE_NEWTON = 600, /* rows */
     LARGE_PILE = 1000,  /* rows */
+    MANY_ROWS = 1500,   /* up to this 800 iterations of newton-bodies take half a second */
     PILE = 90,
     /* rows: below it newton takes milliseconds, and its answers are accurate to rounding */
     LAYERS = 300,
@@ -75,7 +76,9 @@ typedef enum kind {
     ROWS_LARGE_PILE,
     ROWS_CROWD,
     ROWS_FEW_BODIES_LARGE,
+    ROWS_FEW_BODIES_MANY,
     ROWS_FEW_BODIES,
+    ROWS_FEW_BODIES_LAYERS,
     ROUND_CONES,
     JOINTS,
     SMALL_POLYGON,
@@ -134,16 +137,28 @@ static const perpi_entry contact_plan[][PERPI_PLAN_MOST] = {
                     {"newton-bodies", PERPI_COLD}},
     /* Few bodies with very many contacts: a problem that these do not solve mostly has no solution
      * (of 122 such problems of random planar scenes a search of 2000 iterations of newton-bodies
-     * solved 7), and a step may solve several. */
+     * solved 7), and a step may solve several. Up to MANY_ROWS the last attempts are what a cold start would
+     * begin with, and a longer one. */
     [ROWS_FEW_BODIES_LARGE] = {{"newton-bodies", PERPI_TIGHT},
                                {"pivot", PERPI_SHORT},
                                {"newton-bodies", PERPI_COLD | PERPI_SHORT},
                                {"newton-bodies", PERPI_SHORT}},
+    [ROWS_FEW_BODIES_MANY] = {{"newton-bodies", PERPI_TIGHT},
+                              {"pivot", PERPI_SHORT},
+                              {"newton-bodies", PERPI_COLD | PERPI_SHORT},
+                              {"newton-bodies", PERPI_SHORT},
+                              {"newton-bodies", PERPI_TIGHT | PERPI_COLD},
+                              {"newton-bodies", PERPI_COLD | PERPI_MEDIUM}},
     [ROWS_FEW_BODIES] = {{"newton-bodies", PERPI_TIGHT},
                          {"pivot", PERPI_SHORT},
                          {"newton", PERPI_BRIEF},
                          {"newton-bodies", PERPI_COLD | PERPI_SHORT},
-                         {"newton-bodies", PERPI_SHORT}},
+                         {"newton-bodies", PERPI_SHORT},
+                         {"newton-bodies", PERPI_TIGHT | PERPI_COLD},
+                         {"newton-bodies", PERPI_COLD | PERPI_MEDIUM}},
+    /* Few bodies on very many soft layers (2000 rows, 100 velocities of bodies): an iteration takes milliseconds, and
+     * one of nsgs ten times that. */
+    [ROWS_FEW_BODIES_LAYERS] = {{"newton-bodies", PERPI_TIGHT | PERPI_LONG | PERPI_BOUNDED}},
     [ROUND_CONES] = {{"newton", PERPI_TIGHT},
                      {"newton", 0},
                      {"newton", PERPI_COLD},
@@ -221,11 +236,14 @@ static kind kind_of(const perp_contact_problem* P, bool warm, int32_t* work)
             warm && P->row_count <= LAYERS && P->row_count <= LEAN * P->dof_count && alone;
         const kind pile = P->row_count <= LAYERS                 ? ROWS_PILE
                           : !alone && P->row_count <= LARGE_PILE ? ROWS_LAYERS
-                                                                 : ROWS_LARGE_PILE;
+                          : !alone && count_shared_dofs(P, work) <= FEW_DOFS
+                              ? ROWS_FEW_BODIES_LAYERS
+                              : ROWS_LARGE_PILE;
         return lean                                   ? ROWS_LEAN
                : P->row_count <= CROWD * P->dof_count ? pile
                : P->dof_count > FEW_DOFS              ? ROWS_CROWD
-               : P->row_count > LARGE_NEWTON          ? ROWS_FEW_BODIES_LARGE
+               : P->row_count > MANY_ROWS             ? ROWS_FEW_BODIES_LARGE
+               : P->row_count > LARGE_NEWTON          ? ROWS_FEW_BODIES_MANY
                                                       : ROWS_FEW_BODIES;
     }
     for (int32_t i = 0; i < P->constraint_count; ++i) {

@@ -14,15 +14,21 @@ enum {
     PERPI_BRIEF = 8, /* within PERPI_VERY_FEW iterations */
     PERPI_PROBE =
         16, /* as PERPI_TIGHT, within PERPI_PROBES iterations; its point is dropped if it fails */
-    PERPI_LONG = 32, /* with PERPI_TIGHT: without a limit of iterations */
+    PERPI_LONG = 32,   /* with PERPI_TIGHT: without a limit of iterations */
+    PERPI_MEDIUM = 64, /* within PERPI_SOME iterations */
+    PERPI_BOUNDED =
+        128, /* within as many iterations as take seconds: PERPI_WORK / (unknowns)^2, at least PERPI_FEW */
 };
 
 enum {
     PERPI_FEW = 200,
     PERPI_VERY_FEW = 20,
+    PERPI_SOME = 800,
     PERPI_PROBES = 8,
     PERPI_PLAN_MOST = 12, /* entries of a plan, fewer than this */
 };
+
+#define PERPI_WORK 5e10
 
 typedef struct perpi_entry {
     const char* name; /* of the method; NULL ends a plan */

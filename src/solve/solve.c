@@ -10,6 +10,7 @@
 #include "base/threads.h"
 #include "problem/check.h"
 #include "problem/operators.h"
+#include "solve/acting.h"
 #include "solve/clock.h"
 
 #define GOAL 1e-4      /* factor on the tolerance under PERPI_TIGHT */
@@ -109,6 +110,13 @@ static bool limits_left(search* f, const perpi_entry* e, perp_solve_options* lef
     }
     if ((e->how & PERPI_BRIEF) != 0) {
         most = PERPI_VERY_FEW;
+    }
+    if ((e->how & PERPI_MEDIUM) != 0 && most > PERPI_SOME) {
+        most = PERPI_SOME;
+    }
+    const double bound = PERPI_WORK / ((double)f->n * (double)f->n);
+    if ((e->how & PERPI_BOUNDED) != 0 && bound < (double)most) {
+        most = bound > PERPI_FEW ? (int32_t)bound : PERPI_FEW;
     }
     if (most < INT32_MAX && (left->max_iter == 0 || left->max_iter > most)) {
         left->max_iter = most;
@@ -379,7 +387,8 @@ typedef struct contact_call {
     double begin;
     bool warm;
     double *v, *p;            /* the caller's: guess, then answer */
-    int32_t islands;          /* 1: the problem itself */
+    int32_t islands;          /* 1: the problem itself, unless `changed` is set */
+    const bool* changed;      /* per constraint: only islands with one of these are solved */
     perp_contact_problem one; /* the island at hand */
     double* x;                /* the answer: v, p */
     perpi_made made;
@@ -457,13 +466,18 @@ static perp_status check_warm_start(search* f, const perpi_entry* plan)
     return status;
 }
 
+static bool is_split(const contact_call* c)
+{
+    return c->islands > 1 || c->changed != NULL;
+}
+
 /* Island i, and the plan for it; a problem without rows has none. */
 static perp_status open_island(contact_call* c, int32_t i, search* f, const perpi_entry** plan)
 {
     static const perpi_entry none[] = {{0}};
     perp_status status = PERP_OK;
     c->one = c->problem;
-    if (c->islands > 1) {
+    if (is_split(c)) {
         status = perpi_islands_take(c->s->islands, i, &c->one);
     }
     /* not by a compound literal: the lists of attempts are long, and count says how much of them is set */
@@ -474,7 +488,7 @@ static perp_status open_island(contact_call* c, int32_t i, search* f, const perp
     f->warm = c->warm;
     f->guess = c->v;
     f->guess_p = c->p;
-    f->island = c->islands > 1;
+    f->island = is_split(c);
     f->try_began = 0.0;
     f->iterations = f->count = f->rays = 0;
     f->no_solution = f->refine = false;
@@ -501,7 +515,7 @@ static void close_island(contact_call* c, int32_t i, int32_t listed, search* f)
         made.report.outcome = PERP_OUTCOME_SOLVED;
         perpi_motion_of(&c->one, c->one.M_factor, NULL, f->x);
     }
-    if (c->islands == 1) {
+    if (!is_split(c)) {
         c->made = made;
         c->x = f->x;
         return;
@@ -608,9 +622,16 @@ static perp_status run_grouped(search* f, const perpi_entry** plan)
     return status;
 }
 
+static perp_status run_acting(search* f, const perpi_entry* plan, bool warm);
+
+enum { COLD_DOFS = 240 }; /* up to this what acts is sought again, where all else has failed */
+
 static perp_status run_island(void* call, int32_t i)
 {
     contact_call* c = call;
+    if (c->changed != NULL && !perpi_islands_any(c->s->islands, i, c->changed)) {
+        return PERP_OK;
+    }
     search f;
     const perpi_entry* plan = NULL;
     const int32_t listed = c->options.attempts != NULL ? c->options.attempts->count : 0;
@@ -618,11 +639,19 @@ static perp_status run_island(void* call, int32_t i)
     if (status == PERP_OK) {
         status = check_warm_start(&f, plan);
     }
+    if (status == PERP_OK && plan->name != NULL && !f.refine && !is_done(&f)) {
+        status = run_acting(&f, plan, f.warm);
+    }
+    const perpi_entry* first = plan;
     if (status == PERP_OK && (f.refine || !is_done(&f))) {
         status = run_grouped(&f, &plan);
     }
     if (status == PERP_OK) {
         status = run_plan(&f, plan);
+    }
+    if (status == PERP_OK && first->name != NULL && f.warm && !is_done(&f) &&
+        c->one.dof_count <= COLD_DOFS) { /* a warm start can choose what does not act */
+        status = run_acting(&f, first, false);
     }
     if (status == PERP_OK) {
         close_island(c, i, listed, &f);
@@ -662,6 +691,7 @@ static perp_status run_in_lanes(contact_call* c, int32_t lanes)
     perp_status status = perpi_arena_take(&c->s->arena, (size_t)lanes, sizeof *own, &own);
     for (int32_t k = 0; status == PERP_OK && k < lanes; ++k) {
         own[k] = *c;
+        own[k].made.report.iterations = 0;
         call[k] = &own[k];
         if (c->options.cancel != NULL) {
             own[k].options.cancel = k == 0 ? cancel_first : cancel_other;
@@ -686,18 +716,153 @@ static perp_status run_in_lanes(contact_call* c, int32_t lanes)
     return status;
 }
 
+static perp_status run_islands(contact_call* c)
+{
+    const int32_t lanes = perpi_island_lanes(c->s, c->islands, &c->options);
+    perp_status status = PERP_OK;
+    if (lanes > 1) {
+        return run_in_lanes(c, lanes);
+    }
+    for (int32_t i = 0; status == PERP_OK && i < c->islands; ++i) {
+        status = run_island(c, i);
+    }
+    return status;
+}
+
+/* ---- islands of what acts (acting.h) -------------------------------------------------------------------*/
+
+enum {
+    ACTING_MIN = 300,   /* rows of an island: smaller ones are solved at once */
+    ACTING_ROUNDS = 20, /* of adding what is violated */
+    ACTING_STEPS = 250, /* iterations of an island; where they do not suffice, the whole is next */
+};
+#define ACTING_COARSE 5e-5 /* tolerance until few contacts are added, ... */
+#define ACTING_FEW 0.005   /* ... of those that act */
+#define ACTING_SHARE 0.6   /* of the rows act: fewer are solved faster, ... */
+#define ACTING_LARGEST 0.5 /* ... as are several islands, of so many rows each */
+
+/* Whether the islands of what acts are solved faster than the whole. */
+static bool acts_in_parts(const contact_call* c, const perpi_acting* a)
+{
+    const double rows = c->problem.row_count;
+    int32_t largest = 0;
+    for (int32_t i = 0; i < c->islands; ++i) {
+        const int32_t n = perpi_islands_rows(c->s->islands, i);
+        largest = n > largest ? n : largest;
+    }
+    return perpi_acting_rows(a) <= ACTING_SHARE * rows || largest <= ACTING_LARGEST * rows;
+}
+
+/* Rounds of solving and adding, from the guess x; x becomes the last point. *done: nothing is violated. */
+static perp_status solve_acting(contact_call* c, const perpi_acting* a, double* x, bool* done)
+{
+    const perp_contact_problem* P = &c->problem;
+    const size_t n = (size_t)P->dof_count + (size_t)P->row_count;
+    perp_status status = perpi_arena_take(&c->s->arena, n, sizeof *c->x, &c->x);
+    if (status != PERP_OK) {
+        return status;
+    }
+    memcpy(c->x, x, n * sizeof *x);
+    perpi_motion_of(P, P->M_factor, c->x + P->dof_count, c->x);
+    perpi_acting_begin(a, c->x, c->x + P->dof_count);
+    /* what is in no island of constraints moves freely */
+    perpi_motion_of(P, P->M_factor, NULL, c->x);
+    memset(c->x + P->dof_count, 0, (size_t)P->row_count * sizeof *c->x);
+    const perpi_arena_mark mark = perpi_arena_get_mark(&c->s->arena);
+    const double asked = c->options.tolerance;
+    bool coarse = asked < ACTING_COARSE;
+    c->options.tolerance = coarse ? ACTING_COARSE : asked;
+    c->made.report.outcome = PERP_OUTCOME_SOLVED;
+    for (int32_t round = 0; status == PERP_OK && !*done && round < ACTING_ROUNDS; ++round) {
+        status = perpi_islands_split_acting(c->s->islands, P, a->acts, &c->islands);
+        if (status == PERP_OK && !acts_in_parts(c, a)) {
+            break;
+        }
+        if (status == PERP_OK) {
+            status = run_islands(c);
+        }
+        perpi_arena_rewind(&c->s->arena, mark);
+        if (status != PERP_OK || c->made.report.outcome != PERP_OUTCOME_SOLVED) {
+            break;
+        }
+        memcpy(x, c->x, n * sizeof *x);
+        const int32_t added = perpi_acting_add(a, x, c->options.tolerance);
+        *done = added == 0 && !coarse;
+        if (coarse && added <= ACTING_FEW * perpi_acting_count(a)) { /* now all islands */
+            coarse = false;
+            c->options.tolerance = asked;
+            c->changed = a->acts;
+        } else {
+            c->changed = a->fresh;
+        }
+    }
+    return status;
+}
+
+/* warm: from the guess, else from nothing. */
+static perp_status run_acting(search* f, const perpi_entry* plan, bool warm)
+{
+    perpi_solver* s = f->s;
+    const perp_contact_problem* P = f->problem.contact;
+    perp_solve_options left = f->options;
+    if (!s->planned || s->part || P->row_count < ACTING_MIN || P->block_count < 2 ||
+        !limits_left(f, plan, &left)) {
+        return PERP_OK;
+    }
+    left.tolerance = f->options.tolerance;
+    left.enough = f->options.enough;
+    left.max_iter = f->options.max_iter > 0 && f->options.max_iter < ACTING_STEPS
+                        ? f->options.max_iter
+                        : ACTING_STEPS;
+    perp_status status = PERP_OK;
+    if (s->acting == NULL) {
+        status =
+            perpi_solver_create(s->context, PERPI_FORM_CONTACT, PERPI_AUTO, NULL, 0, &s->acting);
+    }
+    perpi_acting a = {.P = P};
+    if (status == PERP_OK) {
+        s->acting->part = true;
+        status = perpi_arena_reset(&s->acting->arena);
+    }
+    if (status == PERP_OK) {
+        status = perpi_arena_take(&s->acting->arena, 3 * (size_t)P->constraint_count,
+                                  sizeof *a.acts, &a.acts);
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    a.fresh = a.acts + P->constraint_count;
+    a.grouped = a.fresh + P->constraint_count;
+    fill_guess(f, warm, f->trial);
+    contact_call c = {.s = s->acting,
+                      .problem = *P,
+                      .options = left,
+                      .begin = perpi_clock_now(),
+                      .warm = true,
+                      .v = f->trial,
+                      .p = f->trial + P->dof_count,
+                      .changed = a.fresh};
+    bool done = false;
+    status = solve_acting(&c, &a, f->trial, &done);
+    if (status != PERP_OK || !done) {
+        return status;
+    }
+    perpi_made made = {.report = {.solver = plan->name,
+                                  .outcome = PERP_OUTCOME_SOLVED,
+                                  .iterations = c.made.report.iterations}};
+    snprintf(made.report.detail, sizeof made.report.detail, "%d of %d constraints act",
+             (int)perpi_acting_count(&a), (int)P->constraint_count);
+    return end_attempt(f, true, PERP_OK, f->options.tolerance, &made);
+}
+
 perp_status perp_contact_solve(perp_contact_solver* solver, const perp_contact_problem* problem,
                                const perp_solve_options* options, bool warm, double* v, double* p,
                                perp_contact_residual* residual, perp_report* report)
 {
     contact_call c = {.s = &solver->base, .problem = *problem, .warm = warm, .v = v, .p = p};
     perp_status status = open_call(&c, options, false);
-    const int32_t lanes = status == PERP_OK ? perpi_island_lanes(c.s, c.islands, &c.options) : 1;
-    if (lanes > 1) {
-        status = run_in_lanes(&c, lanes);
-    }
-    for (int32_t i = 0; lanes == 1 && status == PERP_OK && i < c.islands; ++i) {
-        status = run_island(&c, i);
+    if (status == PERP_OK) {
+        status = run_islands(&c);
     }
     return status == PERP_OK ? close_call(&c, residual, report) : status;
 }

@@ -95,7 +95,9 @@ struct perpi_solver {
     perpi_islands* islands;
     perpi_solver**
         lane; /* of other threads, for their islands; made when needed (island_lanes.c) */
-    perpi_solver* inner; /* for problems without groups, of a grouped method; made when needed */
+    perpi_solver* inner;  /* for problems without groups, of a grouped method; made when needed */
+    perpi_solver* acting; /* for the islands of constraints that act (acting.h); made when needed */
+    bool part;            /* it is such a solver */
 };
 
 /* Reformulates if the method takes another form, runs it from x, and reconstructs x. */

@@ -130,11 +130,10 @@ static void destroy_one(perpi_solver* s)
         return;
     }
     for (int32_t i = 0; s->lane != NULL && i < PERPI_LANES_MOST; ++i) {
-        if (s->lane[i] != NULL) {
-            destroy_one(s->lane[i]->inner);
-            destroy_one(s->lane[i]);
-        }
+        destroy_one(s->lane[i]);
     }
+    destroy_one(s->inner);
+    destroy_one(s->acting);
     perpi_free(s->context, s->lane);
     for (int32_t i = 0; i < s->slot_count; ++i) {
         perpi_slot_destroy(s->context, &s->slot[i]);
@@ -205,7 +204,6 @@ perp_status perpi_solver_create(perp_context* context, perpi_form form, const ch
     void perp_##form##_solver_destroy(perp_##form##_solver* solver)                                \
     {                                                                                              \
         if (solver != NULL) {                                                                      \
-            destroy_one(solver->base.inner);                                                       \
             destroy_one(&solver->base);                                                            \
         }                                                                                          \
     }

@@ -7,7 +7,9 @@
  * impulses adds up over many steps before it reaches the goal of the plan, and is removed there. Where they
  * do not balance, an accepted error persists: the next step corrects the gap that it leaves, the step
  * after that the velocity of the correction, and the impulses of that step are off by the same error
- * again. So such an answer is accepted only if it is better by REFINE.
+ * again. So such an answer is accepted only if it is better by REFINE. But where bodies slide or roll and gain or lose
+ * speed, nothing adds up, and a correction of what the rounding of poses makes (gap / h) is followed by the same in the
+ * next step: rounding is accepted.
  *
  * Correction: while no contact slips and the same ones push, the laws are equations, J v + b = 0 in the
  * active rows. The method of multipliers solves them in the space of velocities,
@@ -34,6 +36,8 @@
 #define GOAL_STILL 0.1 /* of the goal: impulses that are left over, relative to their terms */
 #define GOAL_REST                                                                                  \
     0.4 /* of the goal: residual of a stationary answer; less would be rounding of poses */
+#define MOVING 1e-3      /* impulses that are left over, relative to their terms: it accelerates */
+#define ROUNDED 4e-13    /* residual of a moving answer that rounding may make */
 #define REFINE 1e-2      /* on the goal, where the answer is not stationary */
 #define LEFT 1e-3        /* on the goal: velocities that a correction leaves */
 #define NEAR 1e-2        /* residual up to which a correction is tried */
@@ -87,9 +91,12 @@ static inline double add_impulses(int32_t rows, int32_t nv, const double* J, con
     return sum;
 }
 
-/* Whether M v of the guess differs from k + J' p by no more than the part `still` of the impulses, all of
- * it as energies. */
-static bool is_stationary(const warm* w, const double* guess, double still)
+/* How much M v of the guess differs from k + J' p, and the size of the impulses, both as energies. */
+typedef struct left_over {
+    double off, size;
+} left_over;
+
+static left_over find_left_over(const warm* w, const double* guess)
 {
     const perp_contact_problem* P = w->P;
     double off = 0.0, size = 0.0;
@@ -121,7 +128,19 @@ static bool is_stationary(const warm* w, const double* guess, double still)
             off += left * left / M[i];
         }
     }
-    return off <= still * still * size;
+    return (left_over){off, size};
+}
+
+/* Whether that passes without a correction, as an answer that is stationary or moves. */
+static bool passes(const warm* w, double worst, double goal, const double* guess)
+{
+    const double still = GOAL_STILL * goal;
+    if (!(worst <= GOAL_REST * goal)) {
+        return false;
+    }
+    const left_over left = find_left_over(w, guess);
+    return left.off <= still * still * left.size ||
+           (left.off > MOVING * MOVING * left.size && worst <= ROUNDED);
 }
 
 /* ---- the active set ----------------------------------------------------------------------------------*/
@@ -776,7 +795,7 @@ static perp_status improve(warm* w, double goal, const double* guess, perpi_made
     const double worst = made->residual.worst;
     perp_status status = PERP_OK;
     find_blocks(w);
-    made->checked = worst <= GOAL_REST * goal && is_stationary(w, guess, GOAL_STILL * goal);
+    made->checked = passes(w, worst, goal, guess);
     *near = !made->checked && worst <= goal;
     if (!made->checked && w->P->constraint_count == 1) {
         status = solve_alone(w, goal, made);

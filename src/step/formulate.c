@@ -552,10 +552,9 @@ static perp_status gather_wrenches(perpi_formulation* f, const perp_model* model
     return PERP_OK;
 }
 
-/* The pose of a body after half of a middle step. */
-static perpi_pose middle_pose(const perpi_step_input* in, int32_t body)
+/* The pose of a body after half of a middle step that starts at `pose`. */
+static perpi_pose middle_pose(const perpi_step_input* in, int32_t body, perpi_pose pose)
 {
-    perpi_pose pose = perpi_state_pose(in->model, in->q, body);
     const double half = 0.5 * in->h;
     if (in->model->body[body].dofs == 0) {
         return pose; /* not used */
@@ -630,7 +629,8 @@ static perp_status write_bodies(perpi_formulation* f, perpi_purpose purpose,
     for (int32_t i = 0; i < bodies; ++i) {
         f->pose[i] = perpi_state_pose(model, q, i);
         if (evaluation != PERPI_EVALUATE_START) {
-            f->end[i] = f->middle ? middle_pose(in, i) : perpi_state_pose(model, in->q_end, i);
+            f->end[i] =
+                f->middle ? middle_pose(in, i, f->pose[i]) : perpi_state_pose(model, in->q_end, i);
         }
     }
     if (step) {

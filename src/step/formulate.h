@@ -26,7 +26,16 @@ static inline int32_t perpi_v_stride(const perp_model* model)
     return model->dimension == 2 ? 3 : 6;
 }
 
-perpi_pose perpi_state_pose(const perp_model* model, const double* q, int32_t body);
+perpi_pose perpi_planar_pose(const double* s); /* x, y, angle */
+static inline perpi_pose perpi_state_pose(const perp_model* model, const double* q, int32_t body)
+{
+    if (model->dimension == 2) {
+        return perpi_planar_pose(q + 3 * (size_t)body);
+    }
+    const double* s = q + 7 * (size_t)body;
+    const quat turn = {s[3], s[4], s[5], s[6]};
+    return (perpi_pose){v3_from(s), turn, q4_matrix(turn)};
+}
 static inline vec3 perpi_state_velocity(const perp_model* model, const double* v, int32_t body)
 {
     return model->dimension == 2 ? v3(v[3 * (size_t)body], v[3 * (size_t)body + 1], 0.0)

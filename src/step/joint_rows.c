@@ -20,57 +20,69 @@
 
 static const double TURN = 6.283185307179586;
 
-/* frames: q and F are read. */
-static perpi_joint_side search_side(const perp_model* model, const perpi_joint* joint, int i,
-                                    const double* q, bool frames)
+/* frames: q and F are read, and written. */
+static void place_side(const perp_model* model, const perpi_joint* joint, int i, const double* q,
+                       bool frames, perpi_joint_side* s)
 {
-    perpi_joint_side s = {.centre = v3(0, 0, 0), .point = joint->at[i], .q = joint->frame[i]};
     const int32_t body = joint->body[i];
+    s->centre = v3(0, 0, 0);
+    s->point = joint->at[i];
+    s->angle = 0.0;
+    quat turn = q4_identity();
     if (body >= 0) {
         const perpi_pose pose = perpi_state_pose(model, q, body);
-        s.centre = pose.x;
-        s.point = v3_add(pose.x, m3_mul(pose.R, joint->at[i]));
-        s.q = frames ? q4_mul(pose.q, joint->frame[i]) : s.q;
-        s.angle = model->dimension == 2 ? q[3 * body + 2] : 0.0;
+        s->centre = pose.x;
+        s->point = v3_add(pose.x, m3_mul(pose.R, joint->at[i]));
+        s->angle = model->dimension == 2 ? q[3 * body + 2] : 0.0;
+        turn = pose.q;
     }
     if (frames) {
-        s.F = q4_matrix(s.q);
+        s->q = body >= 0 ? q4_mul(turn, joint->frame[i]) : joint->frame[i];
+        s->F = q4_matrix(s->q);
     }
-    return s;
 }
 
-static perpi_joint_at place_joint(const perp_model* model, int32_t index, const double* q,
-                                  const int32_t turns[2])
+/* Members that the type does not read are not written. */
+static void place_joint(const perp_model* model, int32_t index, const double* q,
+                        const int32_t turns[2], perpi_joint_at* at)
 {
     const perpi_joint* joint = &model->joint[index];
-    const perpi_joint_ops* ops = perpi_joint_ops_of(joint->type);
-    perpi_joint_at at = {
-        .model = model,
-        .joint = joint,
-        .side = {search_side(model, joint, 0, q, !ops->points),
-                 search_side(model, joint, 1, q, !ops->points)},
-        .planar = model->dimension == 2,
-        .turn = {turns != NULL ? TURN * turns[0] : 0.0, turns != NULL ? TURN * turns[1] : 0.0}};
-    at.d = v3_sub(at.side[1].point, at.side[0].point);
-    if (!ops->points) {
-        at.x = m3_column(at.side[0].F, 0);
-        at.y = m3_column(at.side[0].F, 1);
-        at.z = m3_column(at.side[0].F, 2);
+    const bool frames = !perpi_joint_ops_of(joint->type)->points;
+    at->model = model;
+    at->joint = joint;
+    place_side(model, joint, 0, q, frames, &at->side[0]);
+    place_side(model, joint, 1, q, frames, &at->side[1]);
+    at->planar = model->dimension == 2;
+    at->turn[0] = turns != NULL ? TURN * turns[0] : 0.0;
+    at->turn[1] = turns != NULL ? TURN * turns[1] : 0.0;
+    at->d = v3_sub(at->side[1].point, at->side[0].point);
+    if (frames) {
+        at->x = m3_column(at->side[0].F, 0);
+        at->y = m3_column(at->side[0].F, 1);
+        at->z = m3_column(at->side[0].F, 2);
     }
-    return at;
+}
+
+/* Rows are written when they are added: a view is large, and most joints have few. */
+static void evaluate(const perp_model* model, int32_t index, const double* q,
+                     const int32_t turns[2], perpi_joint_view* view)
+{
+    if (model->joint[index].type == PERP_JOINT_GEAR) {
+        *view = perpi_gear_evaluate(model, index, q, turns);
+        return;
+    }
+    perpi_joint_at at;
+    place_joint(model, index, q, turns, &at);
+    view->rows = view->coordinates = 0;
+    view->error[0] = view->error[1] = 0.0;
+    perpi_joint_ops_of(at.joint->type)->evaluate(&at, view);
 }
 
 perpi_joint_view perpi_joint_evaluate(const perp_model* model, int32_t index, const double* q,
                                       const int32_t turns[2])
 {
-    if (model->joint[index].type == PERP_JOINT_GEAR) {
-        return perpi_gear_evaluate(model, index, q, turns);
-    }
-    const perpi_joint_at at = place_joint(model, index, q, turns);
-    perpi_joint_view view; /* rows are written when they are added */
-    view.rows = view.coordinates = 0;
-    view.error[0] = view.error[1] = 0.0;
-    perpi_joint_ops_of(at.joint->type)->evaluate(&at, &view);
+    perpi_joint_view view;
+    evaluate(model, index, q, turns, &view);
     return view;
 }
 
@@ -78,7 +90,8 @@ void perpi_joint_differentiate(const perp_model* model, int32_t index, const dou
                                const int32_t* column, int32_t columns, perpi_joint_change* change)
 {
     static const vec3 axis[3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
-    const perpi_joint_at at = place_joint(model, index, q, NULL);
+    perpi_joint_at at;
+    place_joint(model, index, q, NULL, &at);
     for (int32_t i = 0; i < columns; ++i) {
         const int side = column[i] / 6;
         const vec3 e = axis[column[i] % 3];
@@ -103,18 +116,26 @@ static void average_row(perpi_row* row, const perpi_row* end)
     }
 }
 
+static void evaluate_middle(const perp_model* model, int32_t index, const double* q,
+                            const double* q_end, const int32_t turns[2], perpi_joint_view* view)
+{
+    perpi_joint_view end;
+    evaluate(model, index, q, turns, view);
+    evaluate(model, index, q_end, turns, &end);
+    for (int32_t i = 0; i < view->rows; ++i) {
+        average_row(&view->row[i], &end.row[i]);
+    }
+    for (int32_t i = 0; i < view->coordinates; ++i) {
+        average_row(&view->coordinate[i], &end.coordinate[i]);
+    }
+}
+
 perpi_joint_view perpi_joint_evaluate_middle(const perp_model* model, int32_t index,
                                              const double* q, const double* q_end,
                                              const int32_t turns[2])
 {
-    perpi_joint_view view = perpi_joint_evaluate(model, index, q, turns);
-    const perpi_joint_view end = perpi_joint_evaluate(model, index, q_end, turns);
-    for (int32_t i = 0; i < view.rows; ++i) {
-        average_row(&view.row[i], &end.row[i]);
-    }
-    for (int32_t i = 0; i < view.coordinates; ++i) {
-        average_row(&view.coordinate[i], &end.coordinate[i]);
-    }
+    perpi_joint_view view;
+    evaluate_middle(model, index, q, q_end, turns, &view);
     return view;
 }
 
@@ -405,15 +426,15 @@ static perp_status append_losses(perpi_formulation* f, const perp_model* model, 
     return status == PERP_OK ? append_rotor(f, model, index, h, axis) : status;
 }
 
-/* view: of the joint at the poses of the problem. */
+/* view: of the joint at the poses of the problem; its b are changed. */
 static perp_status formulate_joint(perpi_formulation* f, const perp_model* model, int32_t index,
-                                   perpi_purpose purpose, double t, double h, perpi_joint_view view,
-                                   const perpi_joint_input* input)
+                                   perpi_purpose purpose, double t, double h,
+                                   perpi_joint_view* view, const perpi_joint_input* input)
 {
     const perpi_joint* joint = &model->joint[index];
     const bool rope = joint->type == PERP_JOINT_ROPE;
-    for (int32_t i = 0; i < view.rows; ++i) {
-        perpi_row* row = &view.row[i];
+    for (int32_t i = 0; i < view->rows; ++i) {
+        perpi_row* row = &view->row[i];
         row->b += rope ? offset_along(model, joint, row, purpose, input->offset) : 0.0;
         const bool keep = !without_inertia(purpose) || (rope && row->b > 0.0);
         const double time = rope && row->b > 0.0 ? h : closing_time(h, input);
@@ -425,11 +446,11 @@ static perp_status formulate_joint(perpi_formulation* f, const perp_model* model
     }
     perp_status status =
         append(f, model, index, 0, rope ? PERP_CONSTRAINT_BOUNDED : PERP_CONSTRAINT_EQUALITY,
-               view.row, view.rows);
+               view->row, view->rows);
     if (status != PERP_OK || !perpi_joint_one_degree(joint->type)) {
         return status;
     }
-    const perpi_row* axis = &view.coordinate[0];
+    const perpi_row* axis = &view->coordinate[0];
     if (purpose != PERPI_PURPOSE_STEP || !motor_rules(joint)) {
         status = append_limits(f, model, index, purpose, h, axis, input);
     }
@@ -455,9 +476,12 @@ perp_status perpi_formulate_joints(perpi_formulation* f, const perp_model* model
     f->joint_count = 0;
     perp_status status = perpi_frames_share(f, model, q, f->start_v, input);
     for (int32_t i = 0; i < (int32_t)model->joint_count && status == PERP_OK; ++i) {
-        const perpi_joint_view view =
-            q_end != NULL ? perpi_joint_evaluate_middle(model, i, q, q_end, input[i].turns)
-                          : perpi_joint_evaluate(model, i, q, input[i].turns);
+        perpi_joint_view view;
+        if (q_end != NULL) {
+            evaluate_middle(model, i, q, q_end, input[i].turns, &view);
+        } else {
+            evaluate(model, i, q, input[i].turns, &view);
+        }
         const bool soft = perpi_gear_soft(&model->joint[i]);
         if (soft && purpose != PERPI_PURPOSE_STEP) {
             continue;
@@ -470,7 +494,7 @@ perp_status perpi_formulate_joints(perpi_formulation* f, const perp_model* model
             status = perpi_formulate_gear(f, model, i, b, q, q_end, input[i].turns);
             continue;
         }
-        status = formulate_joint(f, model, i, purpose, t, h, view, &input[i]);
+        status = formulate_joint(f, model, i, purpose, t, h, &view, &input[i]);
     }
     if (status == PERP_OK) {
         perpi_frames_follow(f);
@@ -531,8 +555,8 @@ void perpi_formulation_correct_b(perpi_formulation* f, const perp_model* model, 
         const int32_t index = f->contact_count + k;
         const perp_constraint* c = &f->constraint[index];
         if (place->slot == 0) {
-            const perpi_joint_view view =
-                perpi_joint_evaluate(model, place->joint, q_end, input[place->joint].turns);
+            perpi_joint_view view;
+            evaluate(model, place->joint, q_end, input[place->joint].turns, &view);
             for (int32_t i = 0; i < c->rows; ++i) {
                 f->b[c->row + i] =
                     view.row[i].b / h - perpi_formulation_speed(f, index, i, v_problem);
@@ -567,7 +591,8 @@ double perpi_formulation_end_rows(const perpi_formulation* f, const perp_model* 
         if (f->place[k].slot != 0) {
             continue;
         }
-        const perpi_joint_view view = perpi_joint_evaluate(model, joint, q_end, input[joint].turns);
+        perpi_joint_view view;
+        evaluate(model, joint, q_end, input[joint].turns, &view);
         const double error = end_error(model, joint, &view, p, c->row);
         worst = worst >= error ? worst : error; /* keeps a NaN */
         double* J = R + c->jac;
@@ -603,8 +628,8 @@ double perpi_formulation_error(const perpi_formulation* f, const perp_model* mod
     for (int32_t k = 0; k < f->joint_count; ++k) {
         const int32_t joint = f->place[k].joint;
         if (f->place[k].slot == 0) {
-            const perpi_joint_view view =
-                perpi_joint_evaluate(model, joint, q_end, input[joint].turns);
+            perpi_joint_view view;
+            evaluate(model, joint, q_end, input[joint].turns, &view);
             const double error =
                 end_error(model, joint, &view, p, f->constraint[f->contact_count + k].row);
             worst = worst >= error ? worst : error; /* keeps a NaN */

@@ -4,7 +4,8 @@
  *            Lagrange multipliers]
  * Notation   Y = M^-1 J', kept by rows as J is
  * Departure  A on the joints instead of the saddle point matrix on bodies and joints: half the size,
- *            the same graph. The factorisation is that of friction problems, linalg/block_lu.h.
+ *            the same graph. The factorisation is that of friction problems, linalg/block_lu.h; that of a serial
+ *            chain, in the order of which neighbours alone share a body, is linalg/block_tridiagonal.h.
  */
 #include "step/joint_system.h"
 
@@ -12,26 +13,32 @@
 #include <string.h>
 
 #include "linalg/block_lu.h"
+#include "linalg/block_tridiagonal.h"
 #include "linalg/dense.h"
+#include "linalg/pair.h"
 
 struct perpi_joint_system {
     perp_context* context;
     perpi_block_lu* lu;
+    perpi_tridiagonal chain;
+    bool serial; /* chain has the pattern, not lu */
     int32_t groups;
     int32_t* constraint; /* per group */
     int32_t *size, *start, *column;
     int32_t *first,
         *next;     /* per block: the first of its sides; per side of a group: the next one */
     int32_t* mark; /* per group */
-    double* Mi;    /* M^-1, laid out as M */
-    size_t* at;    /* per block: its place in M */
+    int32_t analysed,
+        *shape; /* groups of the analysed pattern, or -1; three of each: rows, blocks */
+    double* Mi; /* M^-1, laid out as M */
+    size_t* at; /* per block: its place in M */
     double* Y;
     double* R;
     double *r, *x, *p;
     double part; /* regularisation */
     size_t constraint_capacity, size_capacity, start_capacity, column_capacity, first_capacity,
         next_capacity, mark_capacity, Mi_capacity, at_capacity, Y_capacity, R_capacity, r_capacity,
-        x_capacity, p_capacity;
+        x_capacity, p_capacity, shape_capacity;
 };
 
 /* A solution is accepted if its rows are within this part of their terms; beyond the second it is
@@ -47,6 +54,7 @@ perp_status perpi_joint_system_create(perp_context* context, perpi_joint_system*
         return status;
     }
     s->context = context;
+    s->analysed = -1;
     status = perpi_block_lu_create(context, &s->lu);
     if (status != PERP_OK) {
         perpi_free(context, s);
@@ -62,12 +70,14 @@ void perpi_joint_system_destroy(perpi_joint_system* s)
         return;
     }
     perp_context* context = s->context;
-    void* const owned[] = {s->constraint, s->size, s->start, s->column, s->first, s->next, s->mark,
-                           s->Mi,         s->at,   s->Y,     s->R,      s->r,     s->x,    s->p};
+    void* const owned[] = {s->constraint, s->size, s->start, s->column, s->first,
+                           s->next,       s->mark, s->Mi,    s->at,     s->Y,
+                           s->R,          s->r,    s->x,     s->p,      s->shape};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(context, owned[i]);
     }
     perpi_block_lu_destroy(s->lu);
+    perpi_tridiagonal_free(context, &s->chain);
     perpi_free(context, s);
 }
 
@@ -135,6 +145,7 @@ perp_status perpi_joint_system_reserve(perpi_joint_system* s, const perpi_formul
         {&s->start, &s->start_capacity, groups + 1, sizeof *s->start},
         {&s->next, &s->next_capacity, 2 * groups, sizeof *s->next},
         {&s->mark, &s->mark_capacity, groups, sizeof *s->mark},
+        {&s->shape, &s->shape_capacity, 3 * groups, sizeof *s->shape},
         {&s->first, &s->first_capacity, blocks, sizeof *s->first},
         {&s->at, &s->at_capacity, blocks, sizeof *s->at},
         {&s->Mi, &s->Mi_capacity, f->M_used, sizeof *s->Mi},
@@ -233,24 +244,32 @@ static bool invert_masses(perpi_joint_system* s, const perpi_formulation* f, con
     return regular;
 }
 
-/* y = M^-1 x of a block. A split block of six needs twelve of the products. */
-static void apply_inverse(int32_t n, const double* Mi, const double* x, double* y)
+/* y = M^-1 x of each of the rows. A split block of six needs twelve of the products. */
+static void apply_inverse(int32_t n, const double* restrict Mi, int32_t rows,
+                          const double* restrict x, double* restrict y)
 {
     if (n == 6 && Mi[3] == 0.0 && Mi[4] == 0.0 && Mi[5] == 0.0 && Mi[1] == 0.0 && Mi[2] == 0.0 &&
         Mi[8] == 0.0) {
-        for (int i = 0; i < 3; ++i) {
-            const double* I = Mi + 6 * (3 + i) + 3;
-            y[i] = Mi[7 * i] * x[i];
-            y[3 + i] = I[0] * x[3] + I[1] * x[4] + I[2] * x[5];
+        const double a = Mi[0], b = Mi[7], c = Mi[14];
+        const double *I = Mi + 21, *J = Mi + 27, *K = Mi + 33;
+        for (int32_t r = 0; r < rows; ++r, x += 6, y += 6) {
+            y[0] = a * x[0];
+            y[1] = b * x[1];
+            y[2] = c * x[2];
+            y[3] = I[0] * x[3] + I[1] * x[4] + I[2] * x[5];
+            y[4] = J[0] * x[3] + J[1] * x[4] + J[2] * x[5];
+            y[5] = K[0] * x[3] + K[1] * x[4] + K[2] * x[5];
         }
         return;
     }
-    for (int32_t i = 0; i < n; ++i) {
-        double sum = 0.0;
-        for (int32_t k = 0; k < n; ++k) {
-            sum += Mi[i * n + k] * x[k];
+    for (int32_t r = 0; r < rows; ++r, x += n, y += n) {
+        for (int32_t i = 0; i < n; ++i) {
+            double sum = 0.0;
+            for (int32_t k = 0; k < n; ++k) {
+                sum += Mi[i * n + k] * x[k];
+            }
+            y[i] = sum;
         }
-        y[i] = sum;
     }
 }
 
@@ -269,8 +288,27 @@ static double dot_rows(int32_t n, const double* a, const double* b)
 
 /* ---- the pattern ------------------------------------------------------------------------------------*/
 
+/* Whether the groups have the rows and bodies of the analysed pattern; if not, these are noted. */
+static bool is_analysed(perpi_joint_system* s, const perpi_formulation* f)
+{
+    bool same = s->analysed == s->groups;
+    int32_t* shape = s->shape;
+    for (int32_t g = 0; g < s->groups; ++g, shape += 3) {
+        const perp_constraint* c = &f->constraint[s->constraint[g]];
+        same = same && shape[0] == c->rows && shape[1] == c->block[0] && shape[2] == c->block[1];
+        shape[0] = c->rows;
+        shape[1] = c->block[0];
+        shape[2] = c->block[1];
+    }
+    return same;
+}
+
 static perp_status find_pattern(perpi_joint_system* s, const perpi_formulation* f)
 {
+    if (is_analysed(s, f)) {
+        return PERP_OK;
+    }
+    s->analysed = -1;
     size_t pairs = 0;
     for (int32_t i = 0; i < f->problem.block_count; ++i) {
         s->first[i] = -1;
@@ -318,7 +356,12 @@ static perp_status find_pattern(perpi_joint_system* s, const perpi_formulation* 
             return status;
         }
     }
-    return perpi_block_lu_analyse(s->lu, s->groups, s->size, s->start, s->column);
+    s->serial = perpi_tridiagonal_fits(s->groups, s->size, s->start, s->column);
+    const perp_status status =
+        s->serial ? perpi_tridiagonal_shape(s->context, &s->chain, s->groups, s->size)
+                  : perpi_block_lu_analyse(s->lu, s->groups, s->size, s->start, s->column);
+    s->analysed = status == PERP_OK ? s->groups : -1;
+    return status;
 }
 
 /* Y = M^-1 J' */
@@ -330,10 +373,9 @@ static void multiply_inverse(perpi_joint_system* s, const perpi_formulation* f, 
         for (int side = 0; side < 2; ++side) {
             const int32_t block = c->block[side];
             const int32_t n = block >= 0 ? f->dof[block + 1] - f->dof[block] : 0;
-            for (int32_t r = 0; r < c->rows; ++r, at += (size_t)n) {
-                if (n > 0) {
-                    apply_inverse(n, s->Mi + s->at[block], J + at, s->Y + at);
-                }
+            if (n > 0) {
+                apply_inverse(n, s->Mi + s->at[block], c->rows, J + at, s->Y + at);
+                at += (size_t)(c->rows * n);
             }
         }
     }
@@ -421,13 +463,18 @@ static void add_pair(const perpi_formulation* f, const perp_constraint* i, const
 bool perpi_joint_system_factor(perpi_joint_system* s, const perpi_formulation* f, const double* R)
 {
     R = R != NULL ? R : f->J;
-    perpi_block_lu_clear(s->lu);
+    if (s->serial) {
+        perpi_tridiagonal_clear(&s->chain);
+    } else {
+        perpi_block_lu_clear(s->lu);
+    }
     for (int32_t g = 0; g < s->groups; ++g) {
         const perp_constraint* c = &f->constraint[s->constraint[g]];
         for (int32_t k = s->start[g]; k < s->start[g + 1]; ++k) {
             int32_t stride;
-            double* to = perpi_block_lu_block(s->lu, k, &stride);
             const int32_t other = s->column[k];
+            double* to = s->serial ? perpi_tridiagonal_block(&s->chain, g, other, &stride)
+                                   : perpi_block_lu_block(s->lu, k, &stride);
             add_pair(f, c, &f->constraint[s->constraint[other]], R, s->Y, to, stride);
             for (int32_t r = 0; other == g && r < c->rows; ++r) {
                 to[r * stride + r] =
@@ -435,7 +482,31 @@ bool perpi_joint_system_factor(perpi_joint_system* s, const perpi_formulation* f
             }
         }
     }
-    return perpi_block_lu_factor(s->lu);
+    return s->serial ? perpi_tridiagonal_factor(&s->chain) : perpi_block_lu_factor(s->lu);
+}
+
+/* v <- v - sum_i x_i Y_i over the rows of a side, in their order. */
+static void subtract_rows(int32_t n, int32_t rows, const double* restrict Y,
+                          const double* restrict x, double* restrict v)
+{
+    if (n == 6) {
+        perpi_pair2 a = perpi_pair2_at(v), b = perpi_pair2_at(v + 2), c = perpi_pair2_at(v + 4);
+        for (int32_t i = 0; i < rows; ++i, Y += 6) {
+            const perpi_pair2 by = perpi_pair2_both(x[i]);
+            a -= perpi_pair2_at(Y) * by;
+            b -= perpi_pair2_at(Y + 2) * by;
+            c -= perpi_pair2_at(Y + 4) * by;
+        }
+        perpi_pair2_put(a, v);
+        perpi_pair2_put(b, v + 2);
+        perpi_pair2_put(c, v + 4);
+        return;
+    }
+    for (int32_t i = 0; i < rows; ++i, Y += n) {
+        for (int32_t k = 0; k < n; ++k) {
+            v[k] -= Y[k] * x[i];
+        }
+    }
 }
 
 void perpi_joint_system_solve(perpi_joint_system* s, const perpi_formulation* f, double* r,
@@ -448,7 +519,11 @@ void perpi_joint_system_solve(perpi_joint_system* s, const perpi_formulation* f,
             s->x[used++] = r[c->row + i];
         }
     }
-    perpi_block_lu_solve(s->lu, s->x);
+    if (s->serial) {
+        perpi_tridiagonal_solve(&s->chain, s->x);
+    } else {
+        perpi_block_lu_solve(s->lu, s->x);
+    }
     used = 0;
     for (int32_t g = 0; g < s->groups; ++g) {
         const perp_constraint* c = &f->constraint[s->constraint[g]];
@@ -457,10 +532,9 @@ void perpi_joint_system_solve(perpi_joint_system* s, const perpi_formulation* f,
         for (int side = 0; side < 2; ++side) {
             const int32_t block = c->block[side];
             const int32_t n = block >= 0 ? f->dof[block + 1] - f->dof[block] : 0;
-            for (int32_t i = 0; i < c->rows; ++i, at += (size_t)n) {
-                for (int32_t k = 0; k < n; ++k) {
-                    v[f->dof[block] + k] -= s->Y[at + (size_t)k] * x[i];
-                }
+            if (n > 0) {
+                subtract_rows(n, c->rows, s->Y + at, x, v + f->dof[block]);
+                at += (size_t)(c->rows * n);
             }
         }
         for (int32_t i = 0; i < c->rows; ++i) {
@@ -488,11 +562,14 @@ double perpi_joint_system_rows(perpi_joint_system* s, const perpi_formulation* f
             const int32_t block = c->block[side];
             const int32_t n = block >= 0 ? f->dof[block + 1] - f->dof[block] : 0;
             for (int32_t i = 0; i < c->rows; ++i, at += (size_t)n) {
+                double sum = r[c->row + i], size = terms[i];
                 for (int32_t k = 0; k < n; ++k) {
                     const double term = f->J[at + (size_t)k] * v[f->dof[block] + k];
-                    r[c->row + i] += term;
-                    terms[i] += fabs(term);
+                    sum += term;
+                    size += fabs(term);
                 }
+                r[c->row + i] = sum;
+                terms[i] = size;
             }
         }
         for (int32_t i = 0; i < c->rows; ++i) {
@@ -525,7 +602,7 @@ void perpi_joint_system_apply(const perpi_joint_system* s, const perpi_formulati
         const int32_t n = f->dof[i + 1] - f->dof[i];
         double y[PERPI_BLOCK_MAX];
         memcpy(y, x + f->dof[i], (size_t)n * sizeof *y);
-        apply_inverse(n, s->Mi + s->at[i], y, x + f->dof[i]);
+        apply_inverse(n, s->Mi + s->at[i], 1, y, x + f->dof[i]);
     }
 }
 

@@ -20,6 +20,7 @@
  */
 #include <string.h>
 
+#include "linalg/pair.h"
 #include "step/joint_rows.h"
 #include "step/pack.h"
 #include "step/step.h"
@@ -29,6 +30,9 @@ enum { MAX_NEWTON = 25 };
  * stop if another iteration no longer halves them. */
 static const double GOAL = 1e-13;
 static const double ENOUGH = 1e-11;
+/* h^2 omega^2 / 2 of a body that its joints pull straight, omega the frequency at which it turns to and fro:
+ * beyond this a step with the directions of the start is unstable. */
+static const double STIFF = 2.0;
 
 void perpi_step_extend(perpi_step* step)
 {
@@ -148,6 +152,30 @@ static void find_stiffness(const perpi_step* step, const double* R, double* K)
     }
 }
 
+/* z <- z - sum_r p_r J_r over the rows of a side, in their order. */
+static void subtract_impulses(int32_t n, int32_t rows, const double* restrict J,
+                              const double* restrict p, double* restrict z)
+{
+    if (n == 6) {
+        perpi_pair2 a = perpi_pair2_at(z), b = perpi_pair2_at(z + 2), c = perpi_pair2_at(z + 4);
+        for (int32_t r = 0; r < rows; ++r, J += 6) {
+            const perpi_pair2 by = perpi_pair2_both(p[r]);
+            a -= perpi_pair2_at(J) * by;
+            b -= perpi_pair2_at(J + 2) * by;
+            c -= perpi_pair2_at(J + 4) * by;
+        }
+        perpi_pair2_put(a, z);
+        perpi_pair2_put(b, z + 2);
+        perpi_pair2_put(c, z + 4);
+        return;
+    }
+    for (int32_t r = 0; r < rows; ++r, J += n) {
+        for (int32_t j = 0; j < n; ++j) {
+            z[j] -= J[j] * p[r];
+        }
+    }
+}
+
 /* z = M v - k - J' p */
 static void unbalance(const perpi_step* step, double* z)
 {
@@ -155,11 +183,22 @@ static void unbalance(const perpi_step* step, double* z)
     const double* M = f->M;
     for (int32_t block = 0; block < f->problem.block_count; ++block) {
         const int32_t first = f->dof[block], n = f->dof[block + 1] - first;
-        for (int32_t i = 0; i < n; ++i, M += n) {
-            z[first + i] = -f->k[first + i];
-            for (int32_t j = 0; j < n; ++j) {
-                z[first + i] += M[j] * step->v_problem[first + j];
+        const double *v = step->v_problem + first, *k = f->k + first;
+        if (n == 6) { /* a body: translation is not coupled with rotation */
+            for (int i = 0; i < 3; ++i) {
+                const double* I = M + 6 * (3 + i) + 3;
+                z[first + i] = -k[i] + M[7 * i] * v[i];
+                z[first + 3 + i] = -k[3 + i] + I[0] * v[3] + I[1] * v[4] + I[2] * v[5];
             }
+            M += 36;
+            continue;
+        }
+        for (int32_t i = 0; i < n; ++i, M += n) {
+            double sum = -k[i];
+            for (int32_t j = 0; j < n; ++j) {
+                sum += M[j] * v[j];
+            }
+            z[first + i] = sum;
         }
     }
     for (int32_t i = 0; i < f->constraints; ++i) {
@@ -168,10 +207,9 @@ static void unbalance(const perpi_step* step, double* z)
         for (int side = 0; side < 2; ++side) {
             const int32_t block = c->block[side];
             const int32_t n = block >= 0 ? f->dof[block + 1] - f->dof[block] : 0;
-            for (int32_t r = 0; r < c->rows; ++r, J += n) {
-                for (int32_t j = 0; j < n; ++j) {
-                    z[f->dof[block] + j] -= J[j] * step->p_problem[c->row + r];
-                }
+            if (n > 0) {
+                subtract_impulses(n, c->rows, J, step->p_problem + c->row, z + f->dof[block]);
+                J += c->rows * n;
             }
         }
     }
@@ -250,6 +288,37 @@ static void keep_bounds(perpi_step* step)
     }
 }
 
+/* Whether the system has rows that are not those of the joints' positions. */
+static bool has_laws(const perpi_formulation* f)
+{
+    bool any = f->constraints > f->contact_count + f->joint_count;
+    for (int32_t k = 0; k < f->joint_count; ++k) {
+        any = any || f->place[k].slot != 0;
+    }
+    return any;
+}
+
+perp_status perpi_middle_expected(perpi_step* step, bool* expected)
+{
+    const perpi_formulation* f = step->formulation;
+    const perp_status status = reserve_middle(step);
+    const double *K = step->middle, *M = f->M;
+    *expected = false;
+    if (status != PERP_OK) {
+        return status;
+    }
+    find_stiffness(step, f->J, step->middle);
+    for (int32_t block = 0; block < f->problem.block_count; ++block, K += 9) {
+        const int32_t n = f->dof[block + 1] - f->dof[block];
+        const double pull = n == 6   ? -(K[0] + K[4] + K[8]) / (M[21] + M[28] + M[35])
+                            : n == 3 ? -K[8] / M[8]
+                                     : 0.0;
+        *expected = *expected || pull > STIFF;
+        M += n * n;
+    }
+    return PERP_OK;
+}
+
 /* One Newton step, unless the point is good enough. *error: of the point. */
 static perp_status improve(perpi_step* step, bool solved, double before, double* error, bool* good)
 {
@@ -285,7 +354,9 @@ static perp_status improve(perpi_step* step, bool solved, double before, double*
         *error = INFINITY;
         return PERP_OK;
     }
-    (void)perpi_joint_system_rows(s, f, step->v_problem, step->p_problem, r);
+    if (has_laws(f)) {
+        (void)perpi_joint_system_rows(s, f, step->v_problem, step->p_problem, r);
+    }
     for (int32_t k = 0; k < f->joint_count; ++k) {
         const perp_constraint* c = &f->constraint[f->contact_count + k];
         if (f->place[k].slot == 0) {

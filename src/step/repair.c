@@ -10,7 +10,8 @@
  * part of what they exchange is solved again with
  *     u+ = -u- + PART (u- - error/h),
  * which conserves the energy up to that part, for any configuration. The remaining error is
- * corrected in later steps. Mechanisms without closed loops have no singular configurations; they are changed
+ * corrected in later steps. A rope that is too long does not reverse its speed, u+ >= -PART error/h: it gains no more
+ * than p u+. Mechanisms without closed loops have no singular configurations; they are changed
  * only where bodies turn by radians in a step, so that the error of a step is as large as an arm, and closing it
  * would give most of the energy of the motion.
  */
@@ -72,8 +73,13 @@ void perpi_repair_find_loops(const perp_model* model, int32_t* tree, bool* loop)
 
 static bool repairs(const perpi_formulation* f, const bool* loop, int32_t k)
 {
-    return (loop == NULL || loop[f->place[k].joint]) && f->place[k].slot == 0 &&
-           f->constraint[f->contact_count + k].kind == PERP_CONSTRAINT_EQUALITY;
+    return (loop == NULL || loop[f->place[k].joint]) && f->place[k].slot == 0;
+}
+
+/* Of the rows of slot 0 those of ropes alone are not equalities. */
+static bool is_rope(const perp_constraint* c)
+{
+    return c->kind == PERP_CONSTRAINT_BOUNDED;
 }
 
 void perpi_repair_before(const perpi_formulation* f, const perp_model* model, const double* v,
@@ -145,7 +151,11 @@ void perpi_repair_limit(perpi_formulation* f, const bool* loop, const double* be
             const double given = f->given[c->row + r];
             const double u = perpi_formulation_speed(f, index, r, before) + given;
             const double repair = f->b[c->row + r] - given;
-            f->b[c->row + r] = given + u + PART * (repair - u);
+            if (!is_rope(c)) {
+                f->b[c->row + r] = given + u + PART * (repair - u);
+            } else if (repair < 0.0) { /* too long; a slack rope keeps its length */
+                f->b[c->row + r] = given + PART * repair;
+            }
         }
     }
     perpi_frames_follow(f);

@@ -27,12 +27,38 @@ static bool has_inequalities(const perpi_formulation* f)
     return any;
 }
 
+/* Corrected joints that would not be closed with the directions of the start: a middle step at once, of which
+ * *done says whether it was found. The formulated problem stands if not. */
+static perp_status solve_tense_joints(perpi_step* step, const perpi_step_input* in, bool* done)
+{
+    bool tense = false;
+    perp_status status = PERP_OK;
+    *done = false;
+    if (step->direct && step->smooth == NULL && !step->kept.joints &&
+        !has_inequalities(step->formulation)) {
+        status = perpi_middle_expected(step, &tense);
+    }
+    if (status == PERP_OK && tense) {
+        status = perpi_solve_middle(step, false, done);
+    }
+    if (status == PERP_OK && tense && !*done) {
+        status = perpi_step_formulate(step, in, step->from->v);
+    }
+    return status;
+}
+
 /* The problem with the directions of the start. */
 static perp_status solve_start(perpi_step* step)
 {
     const perpi_step_input in = perpi_step_inputs(step);
     perp_status status = perpi_step_formulate(step, &in, step->from->v);
     bool solved = false;
+    if (status == PERP_OK && !step->settings.joint_middle) {
+        status = solve_tense_joints(step, &in, &solved);
+    }
+    if (status != PERP_OK || solved) {
+        return status;
+    }
     if (status == PERP_OK && step->smooth != NULL) {
         return perpi_smooth_solve(step->smooth, &in, step->v_problem, step->p_problem,
                                   &step->report);

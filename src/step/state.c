@@ -3,21 +3,11 @@
 
 #include <string.h>
 
-perpi_pose perpi_state_pose(const perp_model* model, const double* q, int32_t body)
+perpi_pose perpi_planar_pose(const double* s)
 {
-    const double* s = q + (size_t)body * (size_t)perpi_q_stride(model);
-    perpi_pose pose;
-    if (model->dimension == 2) {
-        const double c = cos(s[2]), d = sin(s[2]);
-        pose.x = v3(s[0], s[1], 0.0);
-        pose.q = q4_exp(v3(0.0, 0.0, s[2]));
-        pose.R = (mat3){{{c, -d, 0}, {d, c, 0}, {0, 0, 1}}};
-        return pose;
-    }
-    pose.x = v3_from(s);
-    pose.q = (quat){s[3], s[4], s[5], s[6]};
-    pose.R = q4_matrix(pose.q);
-    return pose;
+    const double c = cos(s[2]), d = sin(s[2]);
+    return (perpi_pose){v3(s[0], s[1], 0.0), q4_exp(v3(0.0, 0.0, s[2])),
+                        (mat3){{{c, -d, 0}, {d, c, 0}, {0, 0, 1}}}};
 }
 
 void perpi_state_set_pose(const perp_model* model, double* q, int32_t body, const perpi_pose* pose,

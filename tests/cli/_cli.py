@@ -32,6 +32,7 @@ def main(name):
         if wanted and not any(word in function.__name__ for word in wanted):
             continue
         here = os.getcwd()
+        before = sum(os.times()[:4])
         try:
             with tempfile.TemporaryDirectory(dir=here) as scratch:
                 os.chdir(scratch)
@@ -40,7 +41,7 @@ def main(name):
                 finally:
                     os.chdir(here)
             passed += 1
-            print("ok", function.__name__)
+            print(f"ok {function.__name__} ({sum(os.times()[:4]) - before:.2f} s of CPU)")
         except Exception:  # a failed assertion, or anything else
             failed += 1
             print("FAIL", function.__name__)

@@ -103,7 +103,7 @@ def a_flipped_bit_in_any_dataset_or_attribute_is_found():
         if len(data) == 0:
             continue
         # the ends and somewhere between
-        bits = {0, 8 * len(data) - 1, *(generator.randrange(8 * len(data)) for _ in range(2))}
+        bits = {0, 8 * len(data) - 1, generator.randrange(8 * len(data))}
         for bit in bits:
             shutil.copy("r.h5", "bad.h5")
             changed = bytearray(data)
@@ -142,7 +142,7 @@ def a_flipped_bit_anywhere_in_the_file_is_found_or_harmless():
     truth = datasets("r.h5")
     generator = random.Random(2)
     found = harmless = 0
-    for _ in range(100):
+    for _ in range(60):
         bit = generator.randrange(8 * len(whole))
         bad = bytearray(whole)
         bad[bit // 8] ^= 1 << bit % 8

@@ -418,12 +418,17 @@ def what_is_no_recording_is_2():
 
 
 def interrupt(signal_number, *args):
+    # The tests themselves may run under nohup, which programs inherit.
     process = subprocess.Popen([PERP, "run", *args, "--json", "--out", "r.h5"],
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))
     time.sleep(1.0)
     process.send_signal(signal_number)
     begin = time.monotonic()
-    out, err = process.communicate(timeout=20)
+    try:
+        out, err = process.communicate(timeout=20)
+    finally:
+        process.kill()
     assert process.returncode == 3, (process.returncode, err)
     result = json.loads(out)
     assert result["status"] == "interrupted" and "interrupted at t = " in err

@@ -1,7 +1,7 @@
-/* Smoothed gradients: differences of smoothed runs, the way to the exact gradient, kinks, units, refusals. */
+/* Smoothed gradients: mechanisms, the way to the exact gradient, kinks, units, refusals. Differences of smoothed runs
+ * in many scenes: smooth_gradient_cases_test.c. */
 #include "perp/perp.h"
 #include "perp_test.h"
-#include "support/gradient_cases.h"
 #include "support/scene_sim.h"
 
 enum { MOST = 4 };
@@ -74,23 +74,6 @@ static double off_of(const smoothed* s)
         size = fabs(s->difference[i]) > size ? fabs(s->difference[i]) : size;
     }
     return off / size;
-}
-
-TEST(smoothed_gradients_agree_with_differences_of_smoothed_runs)
-{
-    static const double kappa[] = {1e-1, 1e-5};
-    static gradient_case c;
-    perp_context* context = NULL;
-    CHECK_OK(perp_context_create(NULL, &context));
-    for (uint32_t seed = 0; seed < 2 * GRADIENT_KINDS; ++seed) {
-        gradient_case_write(seed, false, &c);
-        c.smooth = kappa[seed / GRADIENT_KINDS];
-        const gradient_case_result r = gradient_case_compare(context, &c);
-        CHECK_OK(r.status);
-        CHECK_EQ_INT(r.flags.flagged, 0);
-        CHECK_AT_MOST(r.off, 1e-6);
-    }
-    perp_context_destroy(context);
 }
 
 /* A bar on a weak motor, an arm with limits, and on a spring a puck that slides until a rope holds it. */

@@ -715,6 +715,37 @@ class Checker:
                                            f"{A.radius:.3g}, {B.radius:.3g}) at {self.at(frames[k])}; "
                                            f"the step explains {room[k]:.3g}")
 
+    def check_plates(self, wall, b, seen, moved, room):
+        """A point of body b, in the frame of the wall, changes sides of no plate of it."""
+        rec = self.rec
+        for p in wall.primitives:
+            if p.plate is None:
+                continue
+            axis = int(np.argmin(p.plate))
+            y = (seen - p.p) @ p.R
+            lateral = np.delete(np.abs(y), axis, 1)
+            half = np.delete(p.plate, axis)
+            # Well within: the whole body and the motion of the step beside it.
+            within = (lateral + (b.radius + moved)[:, None] + room < half).all(1)
+            side = np.where(y[:, axis] > p.plate[axis], 1,
+                            np.where(y[:, axis] < -p.plate[axis], -1, 0))
+            last, run = 0, False
+            for k in range(rec.frames):
+                if not within[k]:
+                    last = side[k] if side[k] else 0
+                    run = False
+                    continue
+                if side[k] and run and last and side[k] != last and \
+                        self.scene.get("contact") == "corrective" and \
+                        (k + 1 == rec.frames or side[k + 1] == last):
+                    continue  # overlaps after its step, and is back after the next
+                if side[k]:
+                    if run and last and side[k] != last:
+                        self.report("side", f"'{b.name}' passed through a plate of "
+                                            f"'{wall.name}' (thickness "
+                                            f"{2 * p.plate[axis]:.3g}) at {self.at(k)}")
+                    last, run = side[k], True
+
     def check_sides(self):
         """No centre of a body changes sides of a plate, or enters a half-space, but around the rim."""
         rec = self.rec
@@ -731,33 +762,11 @@ class Checker:
                 seen = np.einsum("kji,kj->ki", rec.R[:, i], rec.x[:, j] - rec.x[:, i])
                 moved = motion[:, i] + motion[:, j]
                 room = 1e-6 * self.size + 1e-12 * np.abs(rec.x).max()
-                for p in wall.primitives:
-                    if p.plate is None:
-                        continue
-                    axis = int(np.argmin(p.plate))
-                    y = (seen - p.p) @ p.R
-                    lateral = np.delete(np.abs(y), axis, 1)
-                    half = np.delete(p.plate, axis)
-                    # Well within: the whole body and the motion of the step beside it.
-                    within = (lateral + (b.radius + moved)[:, None] + room < half).all(1)
-                    side = np.where(y[:, axis] > p.plate[axis], 1,
-                                    np.where(y[:, axis] < -p.plate[axis], -1, 0))
-                    last, run = 0, False
-                    for k in range(rec.frames):
-                        if not within[k]:
-                            last = side[k] if side[k] else 0
-                            run = False
-                            continue
-                        if side[k] and run and last and side[k] != last and \
-                                self.scene.get("contact") == "corrective" and \
-                                (k + 1 == rec.frames or side[k + 1] == last):
-                            continue  # overlaps after its step, and is back after the next
-                        if side[k]:
-                            if run and last and side[k] != last:
-                                self.report("side", f"'{b.name}' passed through a plate of "
-                                                    f"'{wall.name}' (thickness "
-                                                    f"{2 * p.plate[axis]:.3g}) at {self.at(k)}")
-                            last, run = side[k], True
+                # A centre of mass outside of all pieces is no point of the body: then the middle of each piece.
+                at = [np.zeros(self.dim)] if centre_inside else \
+                    [p.p + p.R @ p.points[int(np.argmax(p.radii))] for p in b.primitives]
+                for y0 in [seen + np.einsum("kji,kj->ki", rec.R[:, i], rec.R[:, j] @ c) for c in at]:
+                    self.check_plates(wall, b, y0, moved, room)
                 if self.stepper == "anitescu-potra" or self.adaptive or not centre_inside:
                     continue
                 for n, c in wall.halfspaces:
@@ -809,6 +818,10 @@ class Checker:
         opens = np.broadcast_to(opens, (rec.frames,))
         kept = (rec.joints_kept > 0) | rec.limited
         for k in range(1, rec.frames):
+            if rec.dt[k - 1] == 0:  # an impact keeps the poses, and with them errors and their bound
+                kept[k] = kept[k - 1]
+                room[k] = max(room[k], room[k - 1])
+                continue
             if kept[k] or kept[k - 1]:
                 room[k] += room[k - 1]
             if rec.limited[k]:

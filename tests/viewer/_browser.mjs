@@ -8,7 +8,8 @@ const { chromium } = require("playwright-core");
 
 const browser = await chromium.launch({
     executablePath: process.env.PERP_BROWSER,
-    args: ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist"],
+    // WebGL by the processor; the rest of the page without it, which takes a fifth less time.
+    args: ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist", "--disable-gpu-compositing"],
 });
 
 export const closeBrowser = () => browser.close();

@@ -19,6 +19,12 @@ const cut = Object.fromEntries(["SIGKILL", "SIGINT"].map((signal) => [signal, in
 
 const EVERY_OVERLAY = ["contacts", "forces", "cones", "boxes", "paths", "velocities", "names"];
 
+async function inScheme(page, colorScheme) {
+    await page.emulateMedia({ colorScheme });
+    await page.waitForFunction((c) => window.perpPage.info().theme === c, colorScheme);
+    await page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))));
+}
+
 for (const name of ["pusher", "planar"]) {
     test(`${name}: the page draws, and the slider changes the picture`, async () => {
         const page = await shared(pages[name]);
@@ -53,8 +59,7 @@ for (const name of ["pusher", "planar"]) {
     for (const colorScheme of ["light", "dark"]) {
         test(`${name}: every text has contrast 4.5 or more, ${colorScheme}`, async () => {
             const page = await shared(pages[name]);
-            await page.emulateMedia({ colorScheme });
-            await page.waitForFunction((c) => window.perpPage.info().theme === c, colorScheme);
+            await inScheme(page, colorScheme);
             await page.evaluate((all) => {
                 all.forEach((o) => window.perpPage.overlay(o, true));
                 window.perpPage.select({ kind: "body", run: 0, body: 2 });
@@ -184,8 +189,9 @@ test("the energy account stacks what gave energy upwards and what took it downwa
     };
     const change = (t) => Object.values(given).reduce((a, f) => a + f(t), 0);
     const file = withLedger(pages.planar, "account.html", { ...given, change, unexplained: () => 3e-15 });
+    const page = await open(file, { size: [1100, 1000] });
     for (const colorScheme of ["light", "dark"]) {
-        const page = await open(file, { dark: colorScheme === "dark", size: [1100, 1000] });
+        await inScheme(page, colorScheme);
         const state = await info(page);
         assert.deepEqual(state.plots.map((p) => p.title), ["Energy", "Energy account", "Certificate"]);
         const { series } = state.plots[1];
@@ -222,15 +228,16 @@ test("the energy account stacks what gave energy upwards and what took it downwa
         heights.forEach((h, i) => near(h.rows, unit * Math.abs(sizes[i]), 4 + 0.05 * unit * Math.abs(sizes[i]), `height of ${series[i].label}`));
         assert.ok(heights[0].middle < heights[1].middle && heights[1].middle < heights[2].middle, "order of the stack");
         await shot(page, `${shots}/account-${colorScheme}`);
-        await close(page);
     }
+    await close(page);
 });
 
 test("every term of the energy account has a colour of its own that is seen", async () => {
     const every = Object.fromEntries(TERMS.map((term, i) => [term, (t) => (i % 2 ? -1 : 1) * t * (1 + 0.1 * i)]));
     const file = withLedger(pages.planar, "every.html", { ...every, change: (t) => t, unexplained: () => 0 });
+    const page = await open(file, { size: [1100, 1000] });
     for (const colorScheme of ["light", "dark"]) {
-        const page = await open(file, { dark: colorScheme === "dark", size: [1100, 1000] });
+        await inScheme(page, colorScheme);
         const found = await page.evaluate(() => {
             const light = (c) => {
                 const part = (i) => {
@@ -252,8 +259,8 @@ test("every term of the energy account has a colour of its own that is seen", as
         for (const f of found) assert.ok(f.contrast >= 3, `${colorScheme} ${f.label} ${f.color}: ${f.contrast}`);
         assert.deepEqual(await poorContrast(page), []);
         await shot(page, `${shots}/account-all-${colorScheme}`);
-        await close(page);
     }
+    await close(page);
 });
 
 test("two runs show their accounts as lines", async () => {

@@ -72,6 +72,26 @@ static direction edge_rim(const pair* x, int32_t e)
     return (direction){n, perpi_rod_low(&x->rod, n) - v3_dot(n, v)};
 }
 
+/* Whether the separation along the arc of an edge stays below `least`: it is at most d . (y - v) for any point y
+ * of the cylinder, and where that is negative at both ends of the arc, it is nowhere above the larger one. */
+static bool is_deeper(const pair* x, int32_t e, double least)
+{
+    const perpi_edge* edge = &x->p->edge[e];
+    const vec3 n0 = x->p->normal[edge->face[0]], n1 = x->p->normal[edge->face[1]];
+    const vec3 v = x->p->vertex[edge->vertex[0]];
+    for (int k = 0; k < 3; ++k) {
+        const vec3 y = k == 0   ? x->rod.c
+                       : k == 1 ? perpi_rod_support(&x->rod, v3_neg(n0))
+                                : perpi_rod_support(&x->rod, v3_neg(n1));
+        const double s0 = v3_dot(n0, v3_sub(y, v)), s1 = v3_dot(n1, v3_sub(y, v));
+        const double most = s0 > s1 ? s0 : s1;
+        if (most < 0.0 && most < least) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static direction least_deep(const pair* x)
 {
     const perpi_polyhedron* p = x->p;
@@ -96,7 +116,7 @@ static direction least_deep(const pair* x)
             const vec3 n = v3_unit(v3_dot(w, v3_add(n0, n1)) < 0.0 ? v3_neg(w) : w);
             consider_direction(&best, n, v3_dot(n, v3_sub(r->c, v)) - r->r, favour);
         }
-        if (p->edge_count <= EDGE_RIM_LIMIT) {
+        if (p->edge_count <= EDGE_RIM_LIMIT && !is_deeper(x, e, best.s)) {
             const direction rim = edge_rim(x, e);
             consider_direction(&best, rim.n, rim.s, favour);
         }

@@ -64,13 +64,16 @@ void perpi_joint_hold_point(const perpi_joint_at* at, perpi_joint_view* view)
 {
     const vec3 d = at->d;
     const double part = shared_place(at);
+    const perpi_joint_side* s = at->side;
+    vec3 arm[2] = {v3_sub(s[0].point, s[0].centre), v3_sub(s[1].point, s[1].centre)};
+    if (part >= 0.0) {
+        arm[0] = v3_madd(arm[0], part, d);
+        arm[1] = v3_madd(arm[1], part - 1.0, d);
+    }
     for (int i = 0; i < at->model->dimension; ++i) {
-        perpi_row row = perpi_position_row(at, AXIS[i], false, v3_get(d, i));
-        if (part >= 0.0) {
-            row.arm[0] = v3_madd(row.arm[0], part, d);
-            row.arm[1] = v3_madd(row.arm[1], part - 1.0, d);
-        }
-        perpi_joint_hold(view, row);
+        const double b = v3_get(d, i);
+        view->row[view->rows++] = (perpi_row){.dir = AXIS[i], .arm = {arm[0], arm[1]}, .b = b};
+        view->error[0] = sqrt(view->error[0] * view->error[0] + b * b);
     }
 }
 

@@ -28,7 +28,9 @@
 
 #include "base/threads.h"
 #include "linalg/dense.h"
+#include "linalg/wide.h"
 #include "problem/cone.h"
+#include "problem/operators.h"
 #include "problem/reformulate/reformulate.h"
 #include "solve/builtin.h"
 #include "solve/frictional/augmented_newton.h"
@@ -53,6 +55,7 @@ enum {
 #define NEAR 0.02   /* residual below which the law itself is tried */
 #define LOOSE 0.5   /* of the contacts act: Newton's method goes first */
 #define CHOICE_NEAR 1e-3 /* residual below which choices are made again */
+#define FALLING 0.3 /* of the residual, within the budget of a run that goes on while it falls */
 #define HAND_OVER 1e-4 /* residual from which Newton's method mostly converges in some ten steps */
 
 /* A step of the law counts as good where it leaves the residual below GROWTH_MAX times what it was and
@@ -77,7 +80,7 @@ enum {
     FAILED_NEAR_MAX = 8, /* ... below a residual of HAND_OVER, where it would lead away */
     LOCAL_LEAST = 2,     /* constraints ... */
     LOCAL_PART = 50,     /* ... and one of so many: a local change */
-    LOCAL_BUDGET = 25,   /* Newton steps */
+    LOCAL_BUDGET = 25,   /* Newton steps in which the residual falls to FALLING of what it was */
     CHOICE_BUDGET = 300, /* factorisations, where choices are made meanwhile; ... */
     CHOICE_MOST = 900,   /* ... where none has changed for CHOICE_STILL of them */
     CHOICE_STILL = 100,
@@ -121,7 +124,8 @@ typedef struct bodies {
     /* velocities: */
     double *x, *z, *f, *step, *trial, *v;
     double* work;
-    const bool* closed; /* per constraint, NULL: none; contacts whose gap is to be zero */
+    perpi_row_terms terms; /* of the residuals of a solve */
+    const bool* closed;    /* per constraint, NULL: none; contacts whose gap is to be zero */
 } bodies;
 
 static void bodies_destroy(void* self)
@@ -163,13 +167,14 @@ static perp_status augmented_reserve(bodies* s, const perp_contact_problem* P)
     const size_t nr = (size_t)P->row_count, nv = (size_t)P->dof_count;
     const perp_status status = perpi_grow(
         s->context, &s->vector, &s->vector_capacity,
-        12 * nr + ROWS_MAX * nr + 6 * nv + perp_contact_residual_work(P), sizeof(double));
+        14 * nr + ROWS_MAX * nr + 6 * nv + perp_contact_residual_work(P), sizeof(double));
     if (status != PERP_OK) {
         return status;
     }
     double* at = s->vector;
-    double** const rows[] = {&s->w,          &s->c,       &s->uc,      &s->d, &s->u,  &s->best,
-                             &s->start_best, &s->trial_d, &s->trial_u, &s->s, &s->du, &s->zero};
+    double** const rows[] = {&s->w,    &s->c,          &s->uc,      &s->d,           &s->u,
+                             &s->best, &s->start_best, &s->trial_d, &s->trial_u,     &s->s,
+                             &s->du,   &s->zero,       &s->terms.W, &s->terms.pushed};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i, at += nr) {
         *rows[i] = at;
     }
@@ -181,6 +186,7 @@ static perp_status augmented_reserve(bodies* s, const perp_contact_problem* P)
         *dofs[i] = at;
     }
     s->work = at;
+    s->terms.known = false;
     return perpi_delassus_fill(s->context, P, &s->delassus);
 }
 
@@ -256,10 +262,10 @@ static void rows_answer(const bodies* s, const perp_contact_problem* P, const pe
 }
 
 /* The nearest point of the cone to z = c - (u + s e_n) / omega, and its derivative; round cones. */
-static void convex_answer(const bodies* s, const perp_constraint* c, double lambda, const double* u,
-                          double* d, double* D)
+PERPI_INLINE void convex_answer(const bodies* s, const perp_constraint* c, int32_t m, double lambda,
+                                const double* u, double* d, double* D)
 {
-    const int32_t m = c->rows, n = m - 1, k = c->row;
+    const int32_t n = m - 1, k = c->row;
     const double mu = c->cone == PERP_CONE_NONE ? 0.0 : c->mu;
     const double wide = m > 1 && s->w[k + 1] > s->w[k] ? s->w[k + 1] : s->w[k];
     const double rho = 1.0 / (lambda * wide);
@@ -274,7 +280,9 @@ static void convex_answer(const bodies* s, const perp_constraint* c, double lamb
     }
     length = sqrt(length);
     if (D != NULL) {
-        memset(D, 0, (size_t)(m * m) * sizeof *D);
+        for (int32_t i = 0; i < m * m; ++i) {
+            D[i] = 0.0;
+        }
     }
     if (length <= mu * z[0]) {
         for (int32_t i = 0; i < m; ++i) {
@@ -313,15 +321,27 @@ static void convex_answer(const bodies* s, const perp_constraint* c, double lamb
     }
 }
 
-/* The law itself: p_n = max(0, c_n - u_n / omega_n), closed: either sign; p_t in F(mu p_n) nearest to c_t - u_t / omega_t. */
-static void coulomb_answer(const bodies* s, const perp_constraint* c, bool closed, double lambda,
-                           const double* u, double* d, double* D)
+PERPI_INLINE void project_tangent(const perp_constraint* c, int32_t n, double radius,
+                                  const double* z, double* y)
 {
-    const int32_t m = c->rows, n = m - 1, k = c->row;
+    if (n == 2 && c->cone != PERP_CONE_POLYGON) {
+        perpi_project_disc(radius, z, y);
+    } else {
+        perpi_project_friction(c, radius, z, y);
+    }
+}
+
+/* The law itself: p_n = max(0, c_n - u_n / omega_n), closed: either sign; p_t in F(mu p_n) nearest to c_t - u_t / omega_t. */
+PERPI_INLINE void coulomb_answer(const bodies* s, const perp_constraint* c, int32_t m, bool closed,
+                                 double lambda, const double* u, double* d, double* D)
+{
+    const int32_t n = m - 1, k = c->row;
     const double rho_n = 1.0 / (lambda * s->w[k]);
     const double p_n = s->c[k] - rho_n * u[k];
     if (D != NULL) {
-        memset(D, 0, (size_t)(m * m) * sizeof *D);
+        for (int32_t i = 0; i < m * m; ++i) {
+            D[i] = 0.0;
+        }
     }
     for (int32_t i = 0; i < m; ++i) {
         d[k + i] = -s->c[k + i];
@@ -342,8 +362,10 @@ static void coulomb_answer(const bodies* s, const perp_constraint* c, bool close
         e[i] = is_ellipsoid(c) ? c->e[i] : 1.0;
         z[i] = s->c[k + 1 + i] / e[i] - rho * e[i] * u[k + 1 + i];
     }
-    perpi_project_friction(c, radius, z, y);
-    if (D != NULL) {
+    project_tangent(c, n, radius, z, y);
+    if (D != NULL && n == 2 && c->cone != PERP_CONE_POLYGON) {
+        perpi_disc_jacobian(radius, z, G, h);
+    } else if (D != NULL) {
         perpi_friction_project_jacobian(c, radius, z, G, h);
     }
     for (int32_t i = 0; i < n; ++i) {
@@ -373,6 +395,19 @@ typedef struct proximal_job {
     double *d, *D;
 } proximal_job;
 
+/* Contact i; m: its rows. */
+PERPI_INLINE void contact_answer(const proximal_job* job, int32_t i, int32_t m, double* D)
+{
+    const proximal* k = job->k;
+    const perp_constraint* c = &k->P->constraint[i];
+    if (k->convex) {
+        convex_answer(job->s, c, m, k->lambda, job->u, job->d, D);
+    } else {
+        const bool closed = job->s->closed != NULL && job->s->closed[i];
+        coulomb_answer(job->s, c, m, closed, k->lambda, job->u, job->d, D);
+    }
+}
+
 static void proximal_part(int32_t begin, int32_t end, void* data)
 {
     const proximal_job* job = data;
@@ -382,11 +417,10 @@ static void proximal_part(int32_t begin, int32_t end, void* data)
         double* D_i = job->D != NULL ? job->D + ROWS_MAX * (size_t)c->row : NULL;
         if (c->kind != PERP_CONSTRAINT_CONTACT) {
             rows_answer(job->s, k->P, c, k->lambda, job->u, job->d, D_i);
-        } else if (k->convex) {
-            convex_answer(job->s, c, k->lambda, job->u, job->d, D_i);
+        } else if (c->rows == 3) {
+            contact_answer(job, i, 3, D_i);
         } else {
-            const bool closed = job->s->closed != NULL && job->s->closed[i];
-            coulomb_answer(job->s, c, closed, k->lambda, job->u, job->d, D_i);
+            contact_answer(job, i, c->rows, D_i);
         }
     }
 }
@@ -570,7 +604,7 @@ static bool check_point(bodies* s, course* k, const double* p)
 {
     const perp_contact_problem* P = k->P;
     motion_of(s, P, p, s->v);
-    k->now = perp_contact_check_residual(P, s->v, p, s->work).worst;
+    k->now = perpi_contact_residual_again(P, s->v, p, s->work, &s->terms).worst;
     return perpi_monitor_check(&k->out, k->now, p);
 }
 
@@ -775,8 +809,14 @@ static void revise_choices(bodies* s, course* k)
         memcpy(s->c, s->best, (size_t)k->P->row_count * sizeof *s->c);
     }
     motion_of(s, k->P, s->c, s->v);
-    const double* p = k->choice->revise(k->choice->user, k->now, s->v, s->c);
+    bool answer = solved;
+    const double* p = k->choice->revise(k->choice->user, k->now, s->v, s->c, &answer);
     if (p == NULL) {
+        if (answer && !k->out.over) {
+            memcpy(s->best, s->c, (size_t)k->P->row_count * sizeof *s->c);
+            report->outcome = PERP_OUTCOME_SOLVED;
+            k->out.over = true;
+        }
         return;
     }
     k->status = open_solve(s, k->P, true, p);
@@ -823,10 +863,13 @@ static void return_to_best(bodies* s, course* k)
     check_point(s, k, s->c);
 }
 
-static void run_steps(bodies* s, course* k, bool law, int32_t budget)
+/* budget: Newton steps; falling: counted from where the residual last fell to FALLING of what it was, or choices
+ * changed. */
+static void run_steps(bodies* s, course* k, bool law, bool falling, int32_t budget)
 {
     const perp_report* report = k->out.report;
-    const int32_t until = report->iterations + budget;
+    int32_t until = report->iterations + budget, changed = k->changed;
+    double mark = k->now;
     k->broken = false;
     begin_steps(s, k);
     if (law) {
@@ -836,6 +879,11 @@ static void run_steps(bodies* s, course* k, bool law, int32_t budget)
     while (!k->out.over && !k->broken && report->iterations < until) {
         proximal_round(s, k);
         revise_choices(s, k);
+        if (falling && (k->now < FALLING * mark || k->changed > changed)) {
+            mark = k->now;
+            changed = k->changed;
+            until = report->iterations + budget;
+        }
         if (k->choice != NULL && *k->choice->pairs &&
             (k->convex || report->iterations > k->changed + PAIR_BUDGET)) {
             k->out.over = true; /* closed contacts that contradict each other */
@@ -896,9 +944,9 @@ static perp_status run_attempts(bodies* s, course* k)
         if (!k->out.over && k->now > HAND_OVER) {
             perpi_body_velocities(&s->matrix, P, s->delassus.Y.at, P->b, s->x, s->uc);
             if (acts_loosely(s, P)) {
-                run_steps(s, k, false, LOOSE_BUDGET);
+                run_steps(s, k, false, false, LOOSE_BUDGET);
             } else if (P->constraint_count >= LOCAL_MIN && differs_locally(s, P)) {
-                run_steps(s, k, true, LOCAL_BUDGET);
+                run_steps(s, k, true, true, LOCAL_BUDGET);
             }
         }
         for (int32_t i = 0; i < count && !k->out.over; ++i) {
@@ -913,7 +961,7 @@ static perp_status run_attempts(bodies* s, course* k)
             if (!k->out.over || k->choice != NULL) {
                 k->bold = attempts[i].bold;
                 scale_normal_weights(s, P, attempts[i].normal);
-                run_steps(s, k, false, attempts[i].budget);
+                run_steps(s, k, false, false, attempts[i].budget);
                 scale_normal_weights(s, P, 1.0 / attempts[i].normal);
             }
         }
@@ -922,7 +970,7 @@ static perp_status run_attempts(bodies* s, course* k)
         }
     }
     if (!k->out.over) {
-        run_steps(s, k, false, INT32_MAX / 2);
+        run_steps(s, k, false, false, INT32_MAX / 2);
     }
     return PERP_OK;
 }
@@ -1022,7 +1070,7 @@ perp_status perpi_newton_choosing(void* self, const perp_contact_problem* P,
                 .choice = choice};
     s->closed = choice->closed;
     check_point(s, &k, s->c);
-    run_steps(s, &k, true, 0); /* choices at the guess */
+    run_steps(s, &k, true, false, 0); /* choices at the guess */
     status = run_attempts(s, &k);
     s->closed = NULL;
     status = status == PERP_OK ? k.status : status;

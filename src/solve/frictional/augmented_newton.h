@@ -19,8 +19,10 @@ typedef struct perpi_newton_choice {
     void* user;
     /* At the velocities v and impulses p, with the given residual: chooses again, and changes the problem that
      * the method was given. NULL: nothing changes; else the impulses from which to go on, of the
-     * changed problem. */
-    const double* (*revise)(void* user, double residual, const double* v, const double* p);
+     * changed problem. *answer: whether this is an answer also of the problem before choices were made, whose
+     * tolerance may be another. */
+    const double* (*revise)(void* user, double residual, const double* v, const double* p,
+                            bool* answer);
     const bool* closed; /* as of perpi_newton_closed, for the problem at hand */
     const bool* pairs;  /* whether any contact is in `closed` */
 } perpi_newton_choice;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/threads.h"
+#include "solve/frictional/body_kernels.h"
 
 enum { ROWS_MAX = PERPI_BODY_ROWS_MAX, SIDE = PERPI_BODY_SIDE };
 
@@ -21,6 +22,7 @@ void perpi_body_matrix_free(perpi_body_matrix* m)
     perpi_block_lu_destroy(m->lu);
     perpi_free(m->context, m->index);
     perpi_free(m->context, m->acts);
+    perpi_free(m->context, m->item);
     *m = (perpi_body_matrix){0};
 }
 
@@ -38,6 +40,9 @@ static perp_status make_room(perpi_body_matrix* m, const perp_contact_problem* P
                                     nb + (nb + 1) + (nb + 2 * nc) + nb + 4 * nc, sizeof *m->index);
     if (status == PERP_OK) {
         status = perpi_grow(m->context, &m->acts, &m->acts_capacity, nc, sizeof *m->acts);
+    }
+    if (status == PERP_OK) {
+        status = perpi_grow(m->context, &m->item, &m->item_capacity, 2 * nc, sizeof *m->item);
     }
     if (status != PERP_OK) {
         return status;
@@ -65,13 +70,30 @@ static int32_t find_block(const perpi_body_matrix* m, int32_t row, int32_t colum
     return m->column[low] == column ? low : -1;
 }
 
+/* The items of delassus.block_item, with what the products need of their constraints. */
+static void list_items(perpi_body_matrix* m, const perp_contact_problem* P)
+{
+    const perpi_delassus* W = m->delassus;
+    for (int32_t e = 0; e < W->block_start.at[P->block_count]; ++e) {
+        const int32_t item = W->block_item.at[e];
+        const perp_constraint* c = &P->constraint[item / 2];
+        m->item[e] = (perpi_body_item){.Y = 12 * (size_t)c->row + 6 * (size_t)(item % 2 * c->rows),
+                                       .row = c->row,
+                                       .rows = c->rows};
+    }
+}
+
 perp_status perpi_body_matrix_analyse(perpi_body_matrix* m, const perp_contact_problem* P,
                                       const perpi_delassus* delassus)
 {
     m->delassus = delassus;
     m->analysed = -1;
     m->status = PERP_OK;
-    return make_room(m, P);
+    const perp_status status = make_room(m, P);
+    if (status == PERP_OK) {
+        list_items(m, P);
+    }
+    return status;
 }
 
 /* The pattern of the constraints that act. */
@@ -146,29 +168,61 @@ typedef struct product_job {
     double *u, *f;
 } product_job;
 
-static void velocities_part(int32_t begin, int32_t end, void* data)
+PERPI_INLINE void add_velocities(const product_job* job, const perp_constraint* c, double* u)
+{
+    const perp_contact_problem* P = job->P;
+    for (int side = 0; side < 2; ++side) {
+        if (c->block[side] < 0) {
+            continue;
+        }
+        const double* Y = side_of(job->Y, c, side);
+        const int32_t d = P->dof[c->block[side]], n = P->dof[c->block[side] + 1] - d;
+        for (int32_t r = 0; r < c->rows; ++r, Y += SIDE) {
+            double t = 0.0;
+            for (int32_t k = 0; k < n; ++k) {
+                t += Y[k] * job->x[d + k];
+            }
+            u[r] += t;
+        }
+    }
+}
+
+/* The first of the six velocities of a block; -1: it has fewer; -2: the world. */
+PERPI_INLINE int32_t six_of(const perp_contact_problem* P, int32_t block)
+{
+    if (block < 0) {
+        return -2;
+    }
+    const int32_t d = P->dof[block];
+    return P->dof[block + 1] - d == SIDE ? d : -1;
+}
+
+PERPI_WIDE static void velocities_part(int32_t begin, int32_t end, void* data)
 {
     const product_job* job = data;
     const perp_contact_problem* P = job->P;
-    double* u = job->u;
+    const double* x = job->x;
     for (int32_t i = begin; i < end; ++i) {
         const perp_constraint* c = &P->constraint[i];
-        memcpy(u + c->row, job->base + c->row, (size_t)c->rows * sizeof *u);
-        for (int side = 0; side < 2; ++side) {
-            if (c->block[side] < 0) {
-                continue;
+        const int32_t first = six_of(P, c->block[0]), second = six_of(P, c->block[1]);
+        const double* base = job->base + c->row;
+        double* u = job->u + c->row;
+        if (c->rows == 3 && first != -1 && second != -1) {
+            const double* Y = job->Y + 12 * (size_t)c->row;
+            double t[3] = {base[0], base[1], base[2]};
+            if (first >= 0) {
+                perpi_add_velocities_three(Y, x + first, t);
             }
-            const double* Y = side_of(job->Y, c, side);
-            const double* x_i = job->x + P->dof[c->block[side]];
-            const int32_t n = P->dof[c->block[side] + 1] - P->dof[c->block[side]];
-            for (int32_t r = 0; r < c->rows; ++r, Y += SIDE) {
-                double t = 0.0;
-                for (int32_t k = 0; k < n; ++k) {
-                    t += Y[k] * x_i[k];
-                }
-                u[c->row + r] += t;
+            if (second >= 0) {
+                perpi_add_velocities_three(Y + 3 * SIDE, x + second, t);
             }
+            u[0] = t[0], u[1] = t[1], u[2] = t[2];
+            continue;
         }
+        for (int32_t r = 0; r < c->rows; ++r) {
+            u[r] = base[r];
+        }
+        add_velocities(job, c, u);
     }
 }
 
@@ -180,8 +234,40 @@ void perpi_body_velocities(const perpi_body_matrix* m, const perp_contact_proble
     perpi_for_parts(m->context, P->constraint_count, GRAIN, velocities_part, &job);
 }
 
+/* (f, g) += t row, if t is not 0 */
+#define ADD_ROW(row, t)                                                                            \
+    if ((t) != 0.0) {                                                                              \
+        f += *(const perpi_four*)(row) * (t);                                                      \
+        g += *(const perpi_two*)((row) + 4) * (t);                                                 \
+    }
+
+/* The impulses on a body of six velocities. */
+PERPI_INLINE void add_impulses_six(const product_job* job, int32_t i, double* out)
+{
+    const perp_contact_problem* P = job->P;
+    const perpi_delassus* W = job->m->delassus;
+    const double *x = job->x + P->dof[i], sign = job->sign;
+    perpi_four f = *(const perpi_four*)x;
+    perpi_two g = *(const perpi_two*)(x + 4);
+    for (int32_t e = W->block_start.at[i]; e < W->block_start.at[i + 1]; ++e) {
+        const perpi_body_item* item = &job->m->item[e];
+        const double *Y = job->Y + item->Y, *p = job->p + item->row;
+        if (item->rows == 3) {
+            ADD_ROW(Y, sign * p[0]);
+            ADD_ROW(Y + SIDE, sign * p[1]);
+            ADD_ROW(Y + 2 * SIDE, sign * p[2]);
+            continue;
+        }
+        for (int32_t r = 0; r < item->rows; ++r) {
+            ADD_ROW(Y + SIDE * r, sign * p[r]);
+        }
+    }
+    *(perpi_four*)out = f;
+    *(perpi_two*)(out + 4) = g;
+}
+
 /* By bodies: each takes its constraints in their order, whatever the parts are. */
-static void impulses_part(int32_t begin, int32_t end, void* data)
+PERPI_WIDE static void impulses_part(int32_t begin, int32_t end, void* data)
 {
     const product_job* job = data;
     const perp_contact_problem* P = job->P;
@@ -189,13 +275,16 @@ static void impulses_part(int32_t begin, int32_t end, void* data)
     for (int32_t i = begin; i < end; ++i) {
         double* f = job->f + P->dof[i];
         const int32_t n = P->dof[i + 1] - P->dof[i];
+        if (n == SIDE) {
+            add_impulses_six(job, i, f);
+            continue;
+        }
         memcpy(f, job->x + P->dof[i], (size_t)n * sizeof *f);
         for (int32_t e = W->block_start.at[i]; e < W->block_start.at[i + 1]; ++e) {
-            const int32_t item = W->block_item.at[e];
-            const perp_constraint* c = &P->constraint[item / 2];
-            const double* Y = side_of(job->Y, c, item % 2);
-            for (int32_t r = 0; r < c->rows; ++r, Y += SIDE) {
-                const double t = job->sign * job->p[c->row + r];
+            const perpi_body_item* item = &job->m->item[e];
+            const double* Y = job->Y + item->Y;
+            for (int32_t r = 0; r < item->rows; ++r, Y += SIDE) {
+                const double t = job->sign * job->p[item->row + r];
                 if (t == 0.0) {
                     continue;
                 }
@@ -218,41 +307,31 @@ void perpi_body_add_impulses(const perpi_body_matrix* m, const perp_contact_prob
 
 /* ---- values --------------------------------------------------------------------------------------------*/
 
-/* T = D Y' */
-static void weigh(int32_t rows, const double* D, const double* Y, double* T)
+/* T = D X' */
+PERPI_INLINE void weigh(int32_t rows, const double* D, const double* X, double* T)
 {
     for (int32_t r = 0; r < rows; ++r) {
         double* t = T + SIDE * r;
         for (int k = 0; k < SIDE; ++k) {
-            t[k] = D[r * rows] * Y[k];
+            t[k] = D[r * rows] * X[k];
         }
         for (int32_t q = 1; q < rows; ++q) {
             const double d = D[r * rows + q];
             for (int k = 0; k < SIDE; ++k) {
-                t[k] += d * Y[SIDE * q + k];
+                t[k] += d * X[SIDE * q + k];
             }
         }
     }
 }
 
-/* out (nr x nk) += Y T */
-static void add_block(int32_t rows, const double* Y, const double* T, int32_t nr, int32_t nk,
-                      double* out, int32_t ld)
+/* A block (nr x nk), rows of PERPI_SUM_ROW numbers, += Y D X' */
+PERPI_WIDE static void add_block(int32_t rows, const double* D, const double* Y, const double* X,
+                                 int32_t nr, int32_t nk, double* sum)
 {
-    if (nk == SIDE) {
-        for (int32_t a = 0; a < nr; ++a) {
-            double* restrict o = out + (size_t)a * (size_t)ld;
-            for (int32_t r = 0; r < rows; ++r) {
-                const double y = Y[SIDE * r + a];
-                for (int k = 0; k < SIDE; ++k) {
-                    o[k] += y * T[SIDE * r + k];
-                }
-            }
-        }
-        return;
-    }
+    double T[ROWS_MAX * SIDE];
+    weigh(rows, D, X, T);
     for (int32_t a = 0; a < nr; ++a) {
-        double* o = out + (size_t)a * (size_t)ld;
+        double* o = sum + PERPI_SUM_ROW * a;
         for (int32_t r = 0; r < rows; ++r) {
             const double y = Y[SIDE * r + a];
             for (int32_t k = 0; k < nk; ++k) {
@@ -268,34 +347,105 @@ typedef struct fill_job {
     const double *Y, *D;
 } fill_job;
 
+/* The rows of body i while constraints are added to them: its own block, and one with another body. The
+ * constraints of a pair of bodies mostly follow each other. */
+typedef struct open_rows {
+    int32_t i, n;
+    int32_t own, pair, columns; /* places; of the pair's block. pair -1: none */
+    perpi_row_sum sum;
+} open_rows;
+
+PERPI_INLINE void put_block(const perpi_body_matrix* m, int32_t place, int32_t n, int32_t columns,
+                            const double* from)
+{
+    int32_t ld;
+    double* out = perpi_block_lu_block(m->lu, place, &ld);
+    for (int32_t a = 0; a < n; ++a, out += ld, from += PERPI_SUM_ROW) {
+        if (columns == SIDE) {
+            *(perpi_four*)out = *(const perpi_four*)from;
+            *(perpi_two*)(out + 4) = *(const perpi_two*)(from + 4);
+            continue;
+        }
+        for (int32_t k = 0; k < columns; ++k) {
+            out[k] = from[k];
+        }
+    }
+}
+
+PERPI_INLINE void get_block(const perpi_body_matrix* m, int32_t place, int32_t n, int32_t columns,
+                            double* to)
+{
+    int32_t ld;
+    const double* in = perpi_block_lu_block(m->lu, place, &ld);
+    for (int32_t a = 0; a < n; ++a, in += ld, to += PERPI_SUM_ROW) {
+        if (columns == SIDE) {
+            *(perpi_four*)to = *(const perpi_four*)in;
+            *(perpi_two*)(to + 4) = *(const perpi_two*)(in + 4);
+            continue;
+        }
+        for (int32_t k = 0; k < columns; ++k) {
+            to[k] = in[k];
+        }
+    }
+}
+
+/* Adds constraint c, in which the body is at the given side. */
+PERPI_INLINE void add_constraint(const fill_job* job, int32_t ci, int side, open_rows* b)
+{
+    const perpi_body_matrix* m = job->m;
+    const perp_constraint* c = &job->P->constraint[ci];
+    const double* D = job->D + ROWS_MAX * (size_t)c->row;
+    const double *Y = side_of(job->Y, c, side), *X = side_of(job->Y, c, 1 - side);
+    const int32_t pair = m->place[4 * ci + 2 * side + (1 - side)];
+    const bool spatial = c->rows == 3 && b->n == SIDE;
+    if (pair >= 0 && pair != b->own && pair != b->pair) {
+        if (b->pair >= 0) {
+            put_block(m, b->pair, b->n, b->columns, b->sum.at + SIDE);
+        }
+        b->pair = pair;
+        b->columns = m->size[c->block[1 - side]];
+        get_block(m, pair, b->n, b->columns, b->sum.at + SIDE);
+    }
+    if (pair < 0 && spatial) {
+        perpi_fill_own(D, Y, &b->sum);
+    } else if (pair >= 0 && pair != b->own && spatial && b->columns == SIDE) {
+        perpi_fill_pair(D, Y, X, &b->sum);
+    } else if (pair == b->own) { /* both sides are this body */
+        add_block(c->rows, D, Y, side == 0 ? Y : X, b->n, b->n, b->sum.at);
+        add_block(c->rows, D, Y, side == 0 ? X : Y, b->n, b->n, b->sum.at);
+    } else {
+        add_block(c->rows, D, Y, Y, b->n, b->n, b->sum.at);
+        if (pair >= 0) {
+            add_block(c->rows, D, Y, X, b->n, b->columns, b->sum.at + SIDE);
+        }
+    }
+}
+
 /* The blocks of the rows of some bodies: 1, and Y D Y' of each constraint that acts, in their order. */
-static void fill_part(int32_t begin, int32_t end, void* data)
+PERPI_WIDE static void fill_part(int32_t begin, int32_t end, void* data)
 {
     const fill_job* job = data;
     const perpi_body_matrix* m = job->m;
-    const perp_contact_problem* P = job->P;
+    const perpi_delassus* W = m->delassus;
     for (int32_t i = begin; i < end; ++i) {
-        int32_t ld;
-        double* out = perpi_block_lu_block(m->lu, find_block(m, i, i), &ld);
-        for (int32_t a = 0; a < m->size[i]; ++a) {
-            out[(size_t)a * (size_t)ld + (size_t)a] = 1.0;
+        open_rows b;
+        b.i = i;
+        b.n = m->size[i];
+        b.own = find_block(m, i, i);
+        b.pair = -1;
+        for (int k = 0; k < SIDE * PERPI_SUM_ROW; ++k) {
+            b.sum.at[k] = k % (PERPI_SUM_ROW + 1) == 0 ? 1.0 : 0.0;
         }
-        const perpi_delassus* W = m->delassus;
         for (int32_t e = W->block_start.at[i]; e < W->block_start.at[i + 1]; ++e) {
-            const int32_t item = W->block_item.at[e], row = item % 2;
-            const perp_constraint* c = &P->constraint[item / 2];
-            for (int column = 0; m->acts[item / 2] && column < 2; ++column) {
-                double T[ROWS_MAX * SIDE];
-                const int32_t place = m->place[4 * (item / 2) + 2 * row + column];
-                if (place < 0) {
-                    continue;
-                }
-                weigh(c->rows, job->D + ROWS_MAX * (size_t)c->row, side_of(job->Y, c, column), T);
-                out = perpi_block_lu_block(m->lu, place, &ld);
-                add_block(c->rows, side_of(job->Y, c, row), T, m->size[i],
-                          m->size[c->block[column]], out, ld);
+            const int32_t item = W->block_item.at[e];
+            if (m->acts[item / 2]) {
+                add_constraint(job, item / 2, item % 2, &b);
             }
         }
+        if (b.pair >= 0) {
+            put_block(m, b.pair, b.n, b.columns, b.sum.at + SIDE);
+        }
+        put_block(m, b.own, b.n, b.n, b.sum.at);
     }
 }
 

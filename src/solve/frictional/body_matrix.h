@@ -12,6 +12,12 @@
 
 enum { PERPI_BODY_ROWS_MAX = 6, PERPI_BODY_SIDE = 6 };
 
+/* A constraint of a body: where the rows of Y of this side begin; its own rows. */
+typedef struct perpi_body_item {
+    size_t Y;
+    int32_t row, rows;
+} perpi_body_item;
+
 typedef struct perpi_body_matrix {
     perp_context* context;
     perpi_block_lu* lu;
@@ -22,6 +28,8 @@ typedef struct perpi_body_matrix {
     int32_t* place; /* 4 a constraint: the blocks aa, ab, ba, bb; -1: none */
     bool* acts;     /* a constraint: its D is not zero */
     size_t acts_capacity;
+    perpi_body_item* item; /* as delassus.block_item */
+    size_t item_capacity;
     const perpi_delassus* delassus; /* of the solve */
     int32_t analysed;   /* constraints between bodies in the pattern; -1: there is none */
     perp_status status; /* of the last analysis of a pattern */

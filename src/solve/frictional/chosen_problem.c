@@ -182,15 +182,17 @@ perp_status perpi_chosen_solve(perpi_switching* s, const perp_contact_problem* p
 }
 
 /* Choices at a point of the solve, see perpi_newton_choice. */
-static const double* revise(void* user, double residual, const double* v, const double* p)
+static const double* revise(void* user, double residual, const double* v, const double* p,
+                            bool* answer)
 {
     perpi_switching* s = user;
     const perp_contact_problem* P = s->whole;
     memcpy(s->p, p, (size_t)s->chosen.row_count * sizeof *p);
     give_back(s, P, &s->chosen, s->chosen.constraint_count, s->p_whole);
     const bool solved = residual <= s->tolerance;
-    if ((solved && perp_contact_check_residual(P, v, s->p_whole, s->work).worst <= s->tolerance) ||
-        !perpi_choose_inside(s, P, solved, v, s->p_whole)) {
+    *answer =
+        solved && perp_contact_check_residual(P, v, s->p_whole, s->work).worst <= s->tolerance;
+    if (*answer || !perpi_choose_inside(s, P, solved, v, s->p_whole)) {
         return NULL;
     }
     s->chosen = make_smaller_problem(s, P, s->p_whole);

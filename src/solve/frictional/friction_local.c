@@ -496,6 +496,10 @@ void perpi_friction_project_jacobian(const perp_constraint* c, double radius, co
                                      double* G, double* h)
 {
     const int32_t n = c->rows - 1;
+    if (n == 2 && has_friction(c) && !is_polygon(c)) {
+        perpi_disc_jacobian(radius, x, G, h);
+        return;
+    }
     const double length = norm(n, x);
     memset(G, 0, (size_t)(n * n) * sizeof *G);
     memset(h, 0, (size_t)n * sizeof *h);

@@ -7,6 +7,8 @@
 #ifndef PERPI_FRICTION_LOCAL_H
 #define PERPI_FRICTION_LOCAL_H
 
+#include <math.h>
+
 #include "base/context.h"
 #include "problem/reformulate/reduced_units.h"
 
@@ -46,6 +48,27 @@ void perpi_friction_map_jacobian(const perp_friction_problem* P, int32_t i, cons
  * coordinates for an ELLIPSOID. */
 void perpi_friction_project_jacobian(const perp_constraint* c, double radius, const double* x,
                                      double* G, double* h);
+
+/* The same for a disc. */
+static inline void perpi_disc_jacobian(double radius, const double x[2], double G[4], double h[2])
+{
+    const double length = sqrt(x[0] * x[0] + x[1] * x[1]);
+    G[0] = G[1] = G[2] = G[3] = h[0] = h[1] = 0.0;
+    if (length == 0.0 && !(radius > 0.0)) {
+        return; /* no direction to follow */
+    }
+    if (radius > 0.0 && length <= radius) {
+        G[0] = G[3] = 1.0;
+        return;
+    }
+    const double ratio = radius / length;
+    h[0] = x[0] / length;
+    h[1] = x[1] / length;
+    G[0] = ratio * (1.0 - h[0] * h[0]);
+    G[1] = ratio * (0.0 - h[0] * h[1]);
+    G[2] = ratio * (0.0 - h[1] * h[0]);
+    G[3] = ratio * (1.0 - h[1] * h[1]);
+}
 
 /* ---- the laws over K = { r_n >= 0, r_t in F(mu r_n) } ----------------------------------------------
  * With u^ = u + s e_n, s the largest -u_t . d over d in F(mu) (for a round cone mu |u_t|), a contact's

@@ -1,11 +1,13 @@
 /* src/solve/interior/interior_bodies_direction.c - the blocks of the matrix, the directions and how far one may go
  * along them; see interior_bodies.c. */
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/threads.h"
 #include "linalg/dense.h"
 #include "solve/interior/interior_bodies.h"
+#include "solve/interior/second_order_cone_kernels.h"
 
 enum { ROWS_MAX = PERPI_BODY_ROWS_MAX, GRAIN = 150 }; /* GRAIN: constraints for a thread to gain */
 
@@ -14,10 +16,9 @@ enum { ROWS_MAX = PERPI_BODY_ROWS_MAX, GRAIN = 150 }; /* GRAIN: constraints for 
 /* ---- blocks of the matrix ----------------------------------------------------------------------------*/
 
 /* k and S of a cone: dp_t = k dp_n - S dz_t + ... */
-static void cone_schur(perpi_interior_bodies* s, int32_t i)
+PERPI_INLINE void cone_schur(perpi_interior_bodies* s, int32_t i, int32_t n)
 {
     const perp_constraint* c = &s->P->constraint[i];
-    const int32_t n = c->rows - 1;
     double *k = s->k + 3 * (size_t)i, *S = s->S + 9 * (size_t)i;
     if (s->polar[i]) {
         const double* e = s->e + 2 * (size_t)i;
@@ -42,7 +43,7 @@ static void cone_schur(perpi_interior_bodies* s, int32_t i)
 }
 
 /* R = (I + L D)^-1 for the block triangular D of a contact, then D <- R D. */
-static bool regularise(int32_t m, double L, double* D, double* R)
+PERPI_INLINE bool regularise(int32_t m, double L, double* D, double* R)
 {
     double A[ROWS_MAX * ROWS_MAX], B[ROWS_MAX * ROWS_MAX];
     for (int32_t a = 0; a < m; ++a) {
@@ -100,52 +101,73 @@ static double row_stiffness(const perpi_interior_bodies* s, int32_t i, int32_t r
     return t;
 }
 
+/* D and R of a cone of m rows. */
+PERPI_INLINE bool fill_cone(perpi_interior_bodies* s, int32_t i, int32_t m, double* D, double* R)
+{
+    const int32_t row = s->P->constraint[i].row, n = m - 1;
+    if (!s->polar[i] && !perpi_soc_scale_n(m, s->p + row, s->z + row, &s->cone[i])) {
+        return false;
+    }
+    cone_schur(s, i, n);
+    for (int32_t k = 0; k < m * m; ++k) {
+        D[k] = 0.0;
+    }
+    D[0] = s->p[row] / s->w[i];
+    for (int32_t a = 0; a < n; ++a) {
+        D[(1 + a) * m] = s->coupling * s->k[3 * i + a] * D[0];
+        for (int32_t b = 0; b < n; ++b) {
+            D[(1 + a) * m + 1 + b] = s->S[9 * i + a * n + b];
+        }
+    }
+    return regularise(m, s->regularisation, D, R);
+}
+
 static bool fill_block(perpi_interior_bodies* s, int32_t i)
 {
     const perp_constraint* c = &s->P->constraint[i];
-    const int32_t m = c->rows, n = m - 1;
+    const int32_t m = c->rows;
     double* D = s->D + ROWS_MAX * (size_t)c->row;
     double* R = s->R + ROWS_MAX * (size_t)c->row;
+    if (s->law_of[i] == LAW_CONE) {
+        return m == 3 ? fill_cone(s, i, 3, D, R) : fill_cone(s, i, m, D, R);
+    }
     memset(D, 0, (size_t)(m * m) * sizeof *D);
     memset(R, 0, (size_t)(m * m) * sizeof *R);
-    switch (s->law_of[i]) {
-    case LAW_CONE:
-        if (!s->polar[i] && !perpi_soc_scale(m, s->p + c->row, s->z + c->row, &s->cone[i])) {
-            return false;
-        }
-        cone_schur(s, i);
-        D[0] = s->p[c->row] / s->w[i];
-        for (int32_t a = 0; a < n; ++a) {
-            D[(1 + a) * m] = s->coupling * s->k[3 * i + a] * D[0];
-            for (int32_t b = 0; b < n; ++b) {
-                D[(1 + a) * m + 1 + b] = s->S[9 * i + a * n + b];
-            }
-        }
-        return regularise(m, s->regularisation, D, R);
-    case LAW_NORMAL:
+    if (s->law_of[i] == LAW_NORMAL) {
         D[0] = s->p[c->row] / s->w[i];
         R[0] = 1.0 / (1.0 + s->regularisation * D[0]);
         D[0] *= R[0];
         return D[0] > 0.0;
-    case LAW_EQUALITY:
-    case LAW_BOUNDED:
-        for (int32_t r = 0; r < m; ++r) {
-            const bool fixed = s->law_of[i] == LAW_BOUNDED && perpi_interior_fixed(s, c->row + r);
-            D[r * m + r] = fixed ? 0.0 : 1.0 / row_stiffness(s, i, c->row + r);
-        }
-        return true;
+    }
+    for (int32_t r = 0; r < m; ++r) {
+        const bool fixed = s->law_of[i] == LAW_BOUNDED && perpi_interior_fixed(s, c->row + r);
+        D[r * m + r] = fixed ? 0.0 : 1.0 / row_stiffness(s, i, c->row + r);
     }
     return true;
 }
 
-bool perpi_interior_blocks(perpi_interior_bodies* s)
+typedef struct block_job {
+    perpi_interior_bodies* s;
+    atomic_bool bad;
+} block_job;
+
+static void blocks_part(int32_t begin, int32_t end, void* data)
 {
-    for (int32_t i = 0; i < s->P->constraint_count; ++i) {
-        if (!fill_block(s, i)) {
-            return false;
+    block_job* job = data;
+    for (int32_t i = begin; i < end; ++i) {
+        if (!fill_block(job->s, i)) {
+            atomic_store(&job->bad, true);
+            return;
         }
     }
-    return true;
+}
+
+bool perpi_interior_blocks(perpi_interior_bodies* s)
+{
+    block_job job = {.s = s};
+    atomic_init(&job.bad, false);
+    perpi_for_parts(s->context, s->P->constraint_count, GRAIN, blocks_part, &job);
+    return !atomic_load(&job.bad);
 }
 
 /* ---- directions -------------------------------------------------------------------------------------------*/
@@ -157,8 +179,8 @@ typedef struct aim {
 } aim;
 
 /* Second-order terms of the polar map that the linear equations of contact i lack. */
-static void turn_terms(const perpi_interior_bodies* s, int32_t i,
-                       const perpi_interior_direction* of, double* zt, double* pt)
+PERPI_INLINE void turn_terms(const perpi_interior_bodies* s, int32_t i,
+                             const perpi_interior_direction* of, double* zt, double* pt)
 {
     const double* e = s->e + 2 * (size_t)i;
     const double phi = of->phi[i];
@@ -171,30 +193,30 @@ static void turn_terms(const perpi_interior_bodies* s, int32_t i,
 }
 
 /* The residual of a cone's pair in the scaled algebra divided by lambda. */
-static void cone_target(const perpi_interior_bodies* s, int32_t i, const aim* a, double* q)
+PERPI_INLINE void cone_target(const perpi_interior_bodies* s, int32_t i, int32_t m, const aim* a,
+                              double* q)
 {
     const perp_constraint* c = &s->P->constraint[i];
-    const int32_t m = c->rows;
     const double* l = s->cone[i].lambda;
     double rc[PERPI_SOC_MAX], second[PERPI_SOC_MAX];
-    perpi_soc_product(m, l, l, rc);
+    perpi_soc_product_n(m, l, l, rc);
     for (int32_t r = 0; r < m; ++r) {
         rc[r] = (r == 0 ? a->target : 0.0) - rc[r];
     }
     if (a->of != NULL) {
-        perpi_soc_product(m, a->of->p_scaled + c->row, a->of->z_scaled + c->row, second);
+        perpi_soc_product_n(m, a->of->p_scaled + c->row, a->of->z_scaled + c->row, second);
         for (int32_t r = 0; r < m; ++r) {
             rc[r] -= second[r];
         }
     }
-    perpi_soc_divide(m, l, rc, q);
+    perpi_soc_divide_by(m, l, s->cone[i].root, rc, q);
 }
 
 typedef struct polar_target {
     double r1, r2, h1, h2, den;
 } polar_target;
 
-static polar_target polar_residual(const perpi_interior_bodies* s, int32_t i, const aim* a)
+PERPI_INLINE polar_target polar_residual(const perpi_interior_bodies* s, int32_t i, const aim* a)
 {
     const perp_constraint* c = &s->P->constraint[i];
     polar_target t;
@@ -211,11 +233,11 @@ static polar_target polar_residual(const perpi_interior_bodies* s, int32_t i, co
 }
 
 /* g of a contact: dp = R g - D H dx. d->p_scaled keeps W^-1-scaled targets until dp is known. */
-static void contact_right(perpi_interior_bodies* s, int32_t i, const aim* a,
-                          perpi_interior_direction* d)
+PERPI_INLINE void contact_right(perpi_interior_bodies* s, int32_t i, int32_t m, const aim* a,
+                                perpi_interior_direction* d)
 {
     const perp_constraint* c = &s->P->constraint[i];
-    const int32_t m = c->rows, n = m - 1;
+    const int32_t n = m - 1;
     const double* p = s->p + c->row;
     double g[PERPI_SOC_MAX] = {0.0}, rt[3];
     double r3 = a->target - p[0] * s->w[i];
@@ -223,12 +245,16 @@ static void contact_right(perpi_interior_bodies* s, int32_t i, const aim* a,
     g[0] = (r3 + p[0] * s->rn[i]) / s->w[i];
     double* out = s->g + c->row;
     if (s->law_of[i] == LAW_NORMAL) {
-        memset(out, 0, (size_t)m * sizeof *out);
+        for (int32_t r = 1; r < m; ++r) {
+            out[r] = 0.0;
+        }
         out[0] = s->R[ROWS_MAX * (size_t)c->row] * g[0];
         return;
     }
     const double *k = s->k + 3 * (size_t)i, *S = s->S + 9 * (size_t)i;
-    memcpy(rt, s->rt + c->row + 1, (size_t)n * sizeof *rt);
+    for (int32_t r = 0; r < n; ++r) {
+        rt[r] = s->rt[c->row + 1 + r];
+    }
     if (s->polar[i]) {
         const polar_target t = polar_residual(s, i, a);
         const double* e = s->e + 2 * (size_t)i;
@@ -246,8 +272,8 @@ static void contact_right(perpi_interior_bodies* s, int32_t i, const aim* a,
     } else {
         double* q_scaled = d->p_scaled + c->row;
         double q[PERPI_SOC_MAX];
-        cone_target(s, i, a, q_scaled);
-        perpi_soc_apply_inverse(m, &s->cone[i], q_scaled, q);
+        cone_target(s, i, m, a, q_scaled);
+        perpi_soc_apply_inverse_n(m, &s->cone[i], q_scaled, q);
         d->s[i] = q[0];
         for (int32_t r = 0; r < n; ++r) {
             g[1 + r] = q[1 + r] - k[r] * q[0] + s->coupling * k[r] * g[0];
@@ -283,11 +309,10 @@ static void row_right(perpi_interior_bodies* s, int32_t i, int32_t r, const aim*
 }
 
 /* The increments of a cone contact that follow from dp and H dx. */
-static void cone_increments(perpi_interior_bodies* s, int32_t i, const aim* a,
-                            perpi_interior_direction* d)
+PERPI_INLINE void cone_increments(perpi_interior_bodies* s, int32_t i, int32_t m, const aim* a,
+                                  perpi_interior_direction* d)
 {
     const perp_constraint* c = &s->P->constraint[i];
-    const int32_t m = c->rows;
     const double* dp = d->p + c->row;
     double* dz = d->z + c->row;
     for (int32_t r = 1; r < m; ++r) {
@@ -320,9 +345,11 @@ static void cone_increments(perpi_interior_bodies* s, int32_t i, const aim* a,
     }
     dz[0] = (eta2 * (d->s[i] - dp[0]) - A0t_dz) / (2.0 * w[0] * w[0] - 1.0);
     double q[PERPI_SOC_MAX];
-    memcpy(q, d->p_scaled + c->row, (size_t)m * sizeof *q);
-    perpi_soc_apply_inverse(m, &s->cone[i], dz, d->z_scaled + c->row);
-    perpi_soc_apply(m, &s->cone[i], dp, d->p_scaled + c->row);
+    for (int32_t r = 0; r < m; ++r) {
+        q[r] = d->p_scaled[c->row + r];
+    }
+    perpi_soc_apply_inverse_n(m, &s->cone[i], dz, d->z_scaled + c->row);
+    perpi_soc_apply_n(m, &s->cone[i], dp, d->p_scaled + c->row);
     for (int32_t r = 0; r < m && s->coupling == 1.0; ++r) {
         d->p_scaled[c->row + r] = q[r] - d->z_scaled[c->row + r];
     }
@@ -359,14 +386,18 @@ static void right_part(int32_t begin, int32_t end, void* data)
     perpi_interior_bodies* s = job->s;
     for (int32_t i = begin; i < end; ++i) {
         const perp_constraint* c = &s->P->constraint[i];
-        if (c->kind == PERP_CONSTRAINT_CONTACT) {
-            contact_right(s, i, job->a, job->d);
+        if (c->kind == PERP_CONSTRAINT_CONTACT && c->rows == 3) {
+            contact_right(s, i, 3, job->a, job->d);
+        } else if (c->kind == PERP_CONSTRAINT_CONTACT) {
+            contact_right(s, i, c->rows, job->a, job->d);
         } else {
             for (int32_t r = 0; r < c->rows; ++r) {
                 row_right(s, i, r, job->a);
             }
         }
-        memcpy(s->hd + c->row, s->g + c->row, (size_t)c->rows * sizeof *s->hd);
+        for (int32_t r = c->row; r < c->row + c->rows; ++r) {
+            s->hd[r] = s->g[r];
+        }
         if (job->a->of != NULL && s->polar[i]) {
             double zt[2], pt[2];
             turn_terms(s, i, job->a->of, zt, pt);
@@ -376,27 +407,36 @@ static void right_part(int32_t begin, int32_t end, void* data)
     }
 }
 
+PERPI_INLINE void increments(perpi_interior_bodies* s, int32_t i, int32_t m, const aim* a,
+                             perpi_interior_direction* d)
+{
+    const perp_constraint* c = &s->P->constraint[i];
+    const double* D = s->D + ROWS_MAX * (size_t)c->row;
+    for (int32_t r = 0; r < m; ++r) {
+        d->p[c->row + r] = s->g[c->row + r] - perpi_interior_dot(m, D + r * m, s->hd + c->row);
+    }
+    if (c->kind == PERP_CONSTRAINT_CONTACT) {
+        d->w[i] = s->hd[c->row] + s->regularisation * d->p[c->row] - s->rn[i];
+    }
+    if (s->law_of[i] == LAW_CONE) {
+        cone_increments(s, i, m, a, d);
+    } else if (s->law_of[i] == LAW_BOUNDED) {
+        for (int32_t r = 0; r < m; ++r) {
+            row_increments(s, c->row + r, a, d);
+        }
+    }
+}
+
 static void increments_part(int32_t begin, int32_t end, void* data)
 {
     const direction_job* job = data;
     perpi_interior_bodies* s = job->s;
-    perpi_interior_direction* d = job->d;
     for (int32_t i = begin; i < end; ++i) {
-        const perp_constraint* c = &s->P->constraint[i];
-        const double* D = s->D + ROWS_MAX * (size_t)c->row;
-        for (int32_t r = 0; r < c->rows; ++r) {
-            d->p[c->row + r] =
-                s->g[c->row + r] - perpi_interior_dot(c->rows, D + r * c->rows, s->hd + c->row);
-        }
-        if (c->kind == PERP_CONSTRAINT_CONTACT) {
-            d->w[i] = s->hd[c->row] + s->regularisation * d->p[c->row] - s->rn[i];
-        }
-        if (s->law_of[i] == LAW_CONE) {
-            cone_increments(s, i, job->a, d);
-        } else if (s->law_of[i] == LAW_BOUNDED) {
-            for (int32_t r = 0; r < c->rows; ++r) {
-                row_increments(s, c->row + r, job->a, d);
-            }
+        const int32_t rows = s->P->constraint[i].rows;
+        if (rows == 3) {
+            increments(s, i, 3, job->a, job->d);
+        } else {
+            increments(s, i, rows, job->a, job->d);
         }
     }
 }
@@ -433,6 +473,15 @@ static double until_zero(double value, double change)
     return change < 0.0 ? -value / change : INFINITY;
 }
 
+/* The lesser of t and how far a positive number can go. Where that is clearly farther, nothing is divided. */
+PERPI_INLINE double lower_to_zero(double t, double value, double change)
+{
+    if (!(change < 0.0) || value > -1.000001 * t * change) {
+        return t;
+    }
+    return lesser(t, -value / change);
+}
+
 static double bounded_reach(const perpi_interior_bodies* s, int32_t row,
                             const perpi_interior_direction* d)
 {
@@ -448,29 +497,61 @@ static double bounded_reach(const perpi_interior_bodies* s, int32_t row,
     return t;
 }
 
+PERPI_INLINE double cone_reach(int32_t n, const perpi_soc_scaling* cone, const double* d)
+{
+    return n == 3 ? perpi_soc_step_from(3, cone->lambda, cone->root, d)
+                  : perpi_soc_step_from(n, cone->lambda, cone->root, d);
+}
+
+/* The lesser of t and how far the boundary of constraint i is. */
+PERPI_INLINE double constraint_reach(const perpi_interior_bodies* s, int32_t i,
+                                     const perpi_interior_direction* d, double t)
+{
+    const perp_constraint* c = &s->P->constraint[i];
+    if (c->kind == PERP_CONSTRAINT_CONTACT) {
+        t = lower_to_zero(t, s->w[i], d->w[i]);
+        t = lower_to_zero(t, s->p[c->row], d->p[c->row]);
+    }
+    if (s->law_of[i] == LAW_CONE && s->polar[i]) {
+        t = lower_to_zero(t, s->g1[i], d->g1[i]);
+        t = lower_to_zero(t, s->g2[i], d->g2[i]);
+        t = lower_to_zero(t, s->ru[i], d->ru[i]);
+        t = lower_to_zero(t, s->rp[i], d->rp[i]);
+        t = lesser(t, d->phi[i] != 0.0 ? TURN_MAX / fabs(d->phi[i]) : INFINITY);
+    } else if (s->law_of[i] == LAW_CONE) {
+        t = lesser(t, cone_reach(c->rows, &s->cone[i], d->p_scaled + c->row));
+        t = lesser(t, cone_reach(c->rows, &s->cone[i], d->z_scaled + c->row));
+    } else if (s->law_of[i] == LAW_BOUNDED) {
+        for (int32_t r = 0; r < c->rows; ++r) {
+            t = lesser(t, bounded_reach(s, c->row + r, d));
+        }
+    }
+    return t;
+}
+
+typedef struct reach_job {
+    const perpi_interior_bodies* s;
+    const perpi_interior_direction* d;
+} reach_job;
+
+/* hd is free once a direction is found. */
+static void reach_part(int32_t begin, int32_t end, void* data)
+{
+    const reach_job* job = data;
+    double t = INFINITY; /* over the constraints of the part so far: the least of all is the same */
+    for (int32_t i = begin; i < end; ++i) {
+        t = constraint_reach(job->s, i, job->d, t);
+        job->s->hd[job->s->P->constraint[i].row] = t;
+    }
+}
+
 double perpi_interior_reach(const perpi_interior_bodies* s, const perpi_interior_direction* d)
 {
+    reach_job job = {s, d};
+    perpi_for_parts(s->context, s->P->constraint_count, GRAIN, reach_part, &job);
     double t = INFINITY;
     for (int32_t i = 0; i < s->P->constraint_count; ++i) {
-        const perp_constraint* c = &s->P->constraint[i];
-        if (c->kind == PERP_CONSTRAINT_CONTACT) {
-            t = lesser(t, until_zero(s->w[i], d->w[i]));
-            t = lesser(t, until_zero(s->p[c->row], d->p[c->row]));
-        }
-        if (s->law_of[i] == LAW_CONE && s->polar[i]) {
-            t = lesser(t, until_zero(s->g1[i], d->g1[i]));
-            t = lesser(t, until_zero(s->g2[i], d->g2[i]));
-            t = lesser(t, until_zero(s->ru[i], d->ru[i]));
-            t = lesser(t, until_zero(s->rp[i], d->rp[i]));
-            t = lesser(t, d->phi[i] != 0.0 ? TURN_MAX / fabs(d->phi[i]) : INFINITY);
-        } else if (s->law_of[i] == LAW_CONE) {
-            t = lesser(t, perpi_soc_step(c->rows, s->cone[i].lambda, d->p_scaled + c->row));
-            t = lesser(t, perpi_soc_step(c->rows, s->cone[i].lambda, d->z_scaled + c->row));
-        } else if (s->law_of[i] == LAW_BOUNDED) {
-            for (int32_t r = 0; r < c->rows; ++r) {
-                t = lesser(t, bounded_reach(s, c->row + r, d));
-            }
-        }
+        t = lesser(t, s->hd[s->P->constraint[i].row]);
     }
     return t;
 }

@@ -19,6 +19,7 @@ typedef struct perpi_soc_scaling {
     double eta;
     double w[PERPI_SOC_MAX];
     double lambda[PERPI_SOC_MAX];
+    double root; /* sqrt(lambda' J lambda) */
 } perpi_soc_scaling;
 
 /* The scaling of x and z; false unless both are inside L. */

@@ -281,6 +281,22 @@ TEST(a_wheel_that_rolls_and_two_bodies_that_turn_together_do_not_cross)
     }
 }
 
+TEST(the_spin_of_balls_does_not_change_their_sides)
+{
+    perpi_shape ball = make_round(PERP_SHAPE_SPHERE, 0.5, 0.0);
+    ball.local = pose_at(v3(0, 0, 0), q4_identity());
+    random_state = 5;
+    for (int k = 0; k < 500; ++k) {
+        const vec3 n = v3_unit(random_vec(1)), spin = random_rotation(3, 6.0);
+        const vec3 along = v3_scale(0.1, v3_unit(v3_cross(n, random_vec(1))));
+        const perpi_path a = {.start = pose_at(v3(0, 0, 0), q4_identity()), .turn = spin};
+        const perpi_path b = {.start = pose_at(v3_scale(0.95, n), q4_identity()),
+                              .dx = along,
+                              .turn = v3_scale(0.8, spin)};
+        CHECK(!perpi_passage_find(3, &ball, &a, &ball, &b).crossed);
+    }
+}
+
 TEST(sliding_over_the_seam_of_two_tiles_does_not_cross_them)
 {
     perpi_shape tile = make_box(0.5, 0.5, 0.1), box = make_box(0.2, 0.2, 0.2);
