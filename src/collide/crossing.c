@@ -465,6 +465,18 @@ typedef struct end {
     vec3 n, point[2];
 } end;
 
+/* The farthest point of the smaller piece along n, and the point of the other's tangent plane there: of a face, all
+ * points are as far, and its corners are anywhere. */
+static void points_of_overlap(const pair* P, const instant* at, vec3 n, vec3 point[2])
+{
+    const double sep = separation(at, n, point);
+    if (P->radius[0] > P->radius[1]) {
+        point[0] = v3_madd(point[1], -sep, n);
+    } else {
+        point[1] = v3_madd(point[0], sep, n);
+    }
+}
+
 /* Conservative advancement from s = 0 forward (dir = 1) or from s = 1 backward (dir = -1). */
 static end conservative_advance(const pair* P, double dir)
 {
@@ -479,7 +491,7 @@ static end conservative_advance(const pair* P, double dir)
         }
         if (i == 0 && !(sep > 0.0)) {
             (void)least_depth(P, &at, 1, NULL, 0, -INFINITY, v3(0, 0, 0), &e.n);
-            (void)separation(&at, e.n, point);
+            points_of_overlap(P, &at, e.n, point);
             e.overlap = true;
         } else if (sep > 0.0) {
             e.n = n;

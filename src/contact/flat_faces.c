@@ -81,6 +81,24 @@ static void cut(corners* c, vec3 from, vec3 out, double tiny)
     *c = kept;
 }
 
+/* Leaves out corners that are on the line between their neighbours, up to `tiny`: at so small an angle two edges cross anywhere along each other, and
+ * the gap there is that between the gaps of the neighbours. */
+static void drop_straight(corners* c, double tiny)
+{
+    for (int32_t i = 0; i < c->count && c->count > 3;) {
+        const vec3 before = c->at[(i + c->count - 1) % c->count], x = c->at[i];
+        const vec3 along = v3_sub(c->at[(i + 1) % c->count], before), d = v3_sub(x, before);
+        if (v3_norm(v3_cross(along, d)) <= tiny * v3_norm(along)) {
+            c->count -= 1;
+            for (int32_t k = i; k < c->count; ++k) {
+                c->at[k] = c->at[k + 1];
+            }
+        } else {
+            i += 1;
+        }
+    }
+}
+
 /* Keeps the part of the polygon that is over the other face, whose normal is -n. */
 static void cut_by_face(corners* c, const corners* other, vec3 n, double tiny)
 {
@@ -107,9 +125,28 @@ static int32_t facet_at(const perpi_polyhedron_answer* a, vec3 n, vec3 corner)
     return -1;
 }
 
-int32_t perpi_flat_rows(const perpi_polyhedron_answer* a, uint64_t members, int32_t* row)
+/* Two edges that cross in the common plane, with its normal n. */
+static void lay_in_plane(const perpi_meeting* m, vec3 n, perpi_facet* f)
 {
-    const perpi_meeting* m = a->m;
+    if (f->kind != PERPI_EDGE_EDGE) {
+        return;
+    }
+    const perpi_edge *e = &m->p[0]->edge[f->one], *g = &m->p[1]->edge[f->other];
+    const vec3 p = m->p[0]->vertex[e->vertex[0]];
+    const vec3 q = v3_add(m->x, m3_mul(m->R, m->p[1]->vertex[g->vertex[0]]));
+    const vec3 end = v3_add(m->x, m3_mul(m->R, m->p[1]->vertex[g->vertex[1]]));
+    const vec3 u = v3_sub(m->p[0]->vertex[e->vertex[1]], p), w = v3_sub(end, q), d = v3_sub(q, p);
+    double s, t;
+    perpi_cross_in_plane(n, u, d, w, &s, &t);
+    f->n = n;
+    f->psi = v3_dot(n, v3_madd(v3_madd(d, t, w), -s, u));
+    f->p_a = v3_madd(p, s, u);
+    f->p_b = v3_madd(f->p_a, f->psi, n);
+}
+
+int32_t perpi_flat_rows(perpi_polyhedron_answer* a, uint64_t members, int32_t* row)
+{
+    perpi_meeting* m = a->m;
     const double tiny = SAME_PLACE * m->size;
     int32_t first = -1;
     for (int32_t i = 0; i < m->count; ++i) {
@@ -131,6 +168,7 @@ int32_t perpi_flat_rows(const perpi_polyhedron_answer* a, uint64_t members, int3
         return 0;
     }
     cut_by_face(&overlap, &other, n, tiny);
+    drop_straight(&overlap, PERPI_CANDIDATE_SAME * m->size);
     if (overlap.count < 3 || overlap.count > PERPI_FLAT_ROWS) {
         return 0;
     }
@@ -139,6 +177,10 @@ int32_t perpi_flat_rows(const perpi_polyhedron_answer* a, uint64_t members, int3
         if (row[i] < 0) {
             return 0;
         }
+    }
+    a->flat = face[0];
+    for (int32_t i = 0; i < overlap.count; ++i) {
+        lay_in_plane(m, m->p[0]->normal[face[0]], &m->facet[row[i]]);
     }
     return overlap.count;
 }
@@ -279,6 +321,7 @@ bool perpi_flat_prisms(perpi_polyhedron_answer* a)
     }
     corners overlap = base[0];
     cut_by_face(&overlap, &base[1], n, SAME_PLACE * m->size);
+    drop_straight(&overlap, PERPI_CANDIDATE_SAME * m->size);
     if (overlap.count < 3 || overlap.count > PERPI_FLAT_ROWS) {
         return false;
     }
@@ -287,6 +330,8 @@ bool perpi_flat_prisms(perpi_polyhedron_answer* a)
         if (m->count != i + 1) {
             return false;
         }
+        lay_in_plane(m, m->p[0]->normal[face[0]], &m->facet[i]);
     }
+    a->flat = face[0];
     return true;
 }

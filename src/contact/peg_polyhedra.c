@@ -172,7 +172,7 @@ static perp_status add_path_group(perpi_polyhedron_answer* a, uint64_t far,
 }
 
 /* The rows of two faces that lie flat on each other, if groups could have no other members. */
-static int32_t find_flat_rows(const perpi_polyhedron_answer* a, uint64_t far, int32_t* row)
+static int32_t find_flat_rows(perpi_polyhedron_answer* a, uint64_t far, int32_t* row)
 {
     const perpi_meeting* m = a->m;
     uint64_t members = 0;

@@ -15,7 +15,7 @@
 typedef double perpi_lanes4 __attribute__((vector_size(32), aligned(8), may_alias));
 typedef double perpi_lanes2 __attribute__((vector_size(16), aligned(8), may_alias));
 
-enum { PERPI_TILE = 12, PERPI_HALF = 6, PERPI_STRIP = 96, PERPI_LU_MOST = 64 };
+enum { PERPI_TILE = 12, PERPI_HALF = 6, PERPI_STRIP = 2000, PERPI_LU_MOST = 64 };
 
 /* ---- C -= A B ------------------------------------------------------------------------------------------*/
 
@@ -112,9 +112,9 @@ PERPI_WIDE static void perpi_subtract_front(int32_t rows, int32_t n, int32_t m, 
 {
     const size_t ld = (size_t)m, n_ = (size_t)n;
     const int32_t tiles = m - m % PERPI_TILE;
-    for (int32_t from = 0; from < tiles;
-         from += PERPI_STRIP) { /* so much of U stays in the cache */
-        const int32_t to = from + PERPI_STRIP < tiles ? from + PERPI_STRIP : tiles;
+    const int32_t width = PERPI_TILE * (1 + PERPI_STRIP / PERPI_TILE / n);
+    for (int32_t from = 0; from < tiles; from += width) { /* this much of U stays in the cache */
+        const int32_t to = from + width < tiles ? from + width : tiles;
         perpi_subtract_strip(rows, n, from, to, ld, L, U, C);
     }
     int32_t j = tiles;

@@ -145,6 +145,29 @@ static perp_status reserve_impact(perpi_step* step, size_t dofs, size_t rows, si
     return status;
 }
 
+/* How far a step leaves the speed of a contact undetermined: the tolerance of its problem times the speeds that the contact impulses
+ * of the step would give its two bodies, one by one. In a grip the forces at two opposite contacts balance, and a contact whose bodies are not
+ * accelerated along its normal by any force approaches at such a speed: it would be taken for an impact, step after step. */
+static double speed_noise(const perpi_step* step, const perp_contact* c)
+{
+    const int32_t body[2] = {c->body_a, c->body_b};
+    double speed = 0.0;
+    for (int side = 0; side < 2; ++side) {
+        const perpi_body* b = &step->model->body[body[side]];
+        if (b->dofs == 0) {
+            continue;
+        }
+        double impulses = 0.0;
+        for (size_t i = 0; i < step->to->contacts.count; ++i) {
+            const perp_contact* other = &step->to->contacts.item[i];
+            const bool touches = other->body_a == body[side] || other->body_b == body[side];
+            impulses += touches ? fabs(other->impulse[0]) : 0.0;
+        }
+        speed += impulses / b->mass;
+    }
+    return step->tolerance * speed;
+}
+
 perp_status perpi_find_impacting(perpi_step* step, double h, bool* any)
 {
     const perpi_formulation* f = step->formulation;
@@ -177,7 +200,8 @@ perp_status perpi_find_impacting(perpi_step* step, double h, bool* any)
         double gain;
         const double gained = gained_speed(f, (int32_t)i, dv, &gain);
         const double moved = step->stepper->touching ? 0.0 : h * c->drift[0];
-        const bool fast = -u > fmax(gained, perpi_found_closing(step, c->key));
+        bool fast = -u > fmax(gained, perpi_found_closing(step, c->key));
+        fast = fast && -u > speed_noise(step, c);
         step->impact->hit[i] = (perpi_hit){.e = pushed && fast ? e : 0.0,
                                            .u = u,
                                            .gap = c->gap + moved,

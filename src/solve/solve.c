@@ -466,6 +466,43 @@ static perp_status check_warm_start(search* f, const perpi_entry* plan)
     return status;
 }
 
+/* Of several answers the one at rest. */
+static perp_status prefer_rest(search* f)
+{
+    const perp_contact_problem* P = f->problem.contact;
+    double* start = NULL;
+    if (!f->warm || !f->s->planned || P->row_count == 0 || P->group_count > 0 || !is_done(f)) {
+        return PERP_OK;
+    }
+    const perpi_arena_mark mark = perpi_arena_get_mark(&f->s->arena);
+    perp_status status = perpi_arena_take(&f->s->arena, f->n, sizeof *start, &start);
+    if (status == PERP_OK) {
+        const int32_t count = f->count;
+        f->count = 0; /* the caller's point, not the best one */
+        fill_guess(f, true, start);
+        f->count = count;
+        bool known = false;
+        for (int32_t i = 0; i < P->constraint_count; ++i) {
+            const perp_constraint* c = &P->constraint[i];
+            known = known ||
+                    (c->kind == PERP_CONSTRAINT_CONTACT && start[P->dof_count + c->row] != 0.0);
+        }
+        perpi_made made = f->best;
+        made.checked = false;
+        memcpy(f->trial, f->x, f->n * sizeof *f->x);
+        status =
+            perpi_prefer_rest(f->s, P, GOAL * f->options.tolerance, start, known, f->trial, &made);
+        if (status == PERP_OK && made.checked) {
+            made.report.residual = made.residual.worst;
+            f->iterations += made.report.iterations - f->best.report.iterations;
+            f->best = made;
+            memcpy(f->x, f->trial, f->n * sizeof *f->x);
+        }
+    }
+    perpi_arena_rewind(&f->s->arena, mark);
+    return status;
+}
+
 static bool is_split(const contact_call* c)
 {
     return c->islands > 1 || c->changed != NULL;
@@ -639,6 +676,7 @@ static perp_status run_island(void* call, int32_t i)
     if (status == PERP_OK) {
         status = check_warm_start(&f, plan);
     }
+    const bool runs = status == PERP_OK && (f.refine || !is_done(&f));
     if (status == PERP_OK && plan->name != NULL && !f.refine && !is_done(&f)) {
         status = run_acting(&f, plan, f.warm);
     }
@@ -652,6 +690,9 @@ static perp_status run_island(void* call, int32_t i)
     if (status == PERP_OK && first->name != NULL && f.warm && !is_done(&f) &&
         c->one.dof_count <= COLD_DOFS) { /* a warm start can choose what does not act */
         status = run_acting(&f, first, false);
+    }
+    if (status == PERP_OK && runs) {
+        status = prefer_rest(&f);
     }
     if (status == PERP_OK) {
         close_island(c, i, listed, &f);
@@ -732,11 +773,11 @@ static perp_status run_islands(contact_call* c)
 /* ---- islands of what acts (acting.h) -------------------------------------------------------------------*/
 
 enum {
-    ACTING_MIN = 300,   /* rows of an island: smaller ones are solved at once */
-    ACTING_ROUNDS = 20, /* of adding what is violated */
-    ACTING_STEPS = 250, /* iterations of an island; where they do not suffice, the whole is next */
+    ACTING_MIN = 300,         /* rows of an island: smaller ones are solved at once */
+    ACTING_ROUNDS = 20,       /* of adding what is violated */
+    ACTING_COARSE_STEPS = 60, /* iterations of an island ... */
 };
-#define ACTING_COARSE 5e-5 /* tolerance until few contacts are added, ... */
+#define ACTING_COARSE 5e-5 /* ... to this tolerance, until few contacts are added, ... */
 #define ACTING_FEW 0.005   /* ... of those that act */
 #define ACTING_SHARE 0.6   /* of the rows act: fewer are solved faster, ... */
 #define ACTING_LARGEST 0.5 /* ... as are several islands, of so many rows each */
@@ -770,6 +811,7 @@ static perp_status solve_acting(contact_call* c, const perpi_acting* a, double* 
     memset(c->x + P->dof_count, 0, (size_t)P->row_count * sizeof *c->x);
     const perpi_arena_mark mark = perpi_arena_get_mark(&c->s->arena);
     const double asked = c->options.tolerance;
+    const int32_t most = c->options.max_iter;
     bool coarse = asked < ACTING_COARSE;
     c->options.tolerance = coarse ? ACTING_COARSE : asked;
     c->made.report.outcome = PERP_OUTCOME_SOLVED;
@@ -778,10 +820,12 @@ static perp_status solve_acting(contact_call* c, const perpi_acting* a, double* 
         if (status == PERP_OK && !acts_in_parts(c, a)) {
             break;
         }
+        c->options.max_iter = most == 0 && coarse ? ACTING_COARSE_STEPS : most;
         if (status == PERP_OK) {
             status = run_islands(c);
         }
         perpi_arena_rewind(&c->s->arena, mark);
+        c->made.report.outcome = coarse ? PERP_OUTCOME_SOLVED : c->made.report.outcome;
         if (status != PERP_OK || c->made.report.outcome != PERP_OUTCOME_SOLVED) {
             break;
         }
@@ -806,14 +850,12 @@ static perp_status run_acting(search* f, const perpi_entry* plan, bool warm)
     const perp_contact_problem* P = f->problem.contact;
     perp_solve_options left = f->options;
     if (!s->planned || s->part || P->row_count < ACTING_MIN || P->block_count < 2 ||
-        !limits_left(f, plan, &left)) {
+        (plan->how & PERPI_BOUNDED) != 0 || !limits_left(f, plan, &left)) {
         return PERP_OK;
     }
     left.tolerance = f->options.tolerance;
     left.enough = f->options.enough;
-    left.max_iter = f->options.max_iter > 0 && f->options.max_iter < ACTING_STEPS
-                        ? f->options.max_iter
-                        : ACTING_STEPS;
+    left.max_iter = f->options.max_iter;
     perp_status status = PERP_OK;
     if (s->acting == NULL) {
         status =

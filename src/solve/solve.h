@@ -196,6 +196,14 @@ PERP_NODISCARD perp_status perpi_check_warm_start(perpi_solver* s, const perp_co
                                                   double goal, double* x, perpi_made* made,
                                                   bool* near);
 
+/* Friction may leave open whether bodies stay at rest: a bar between two fingers, whose force may be spread along it, or be at one end, about which the
+ * bar turns. x: an answer. If a closed contact moves in it, or is at the limit of friction, and the smallest impulses with which all closed contacts stand
+ * still satisfy the laws, too, x is replaced by these and made->checked is true. guess: the velocities before; known: with impulses of a step before, and
+ * then only what is at rest stays at rest. */
+PERP_NODISCARD perp_status perpi_prefer_rest(perpi_solver* s, const perp_contact_problem* P,
+                                             double goal, const double* guess, bool known,
+                                             double* x, perpi_made* made);
+
 /* The rest of a time limit, if there is one; > 0, since a limit of 0 means none. */
 void perpi_take_time(const perp_solve_options* options, double begin, perp_solve_options* left);
 

@@ -7,9 +7,9 @@
  * impulses adds up over many steps before it reaches the goal of the plan, and is removed there. Where they
  * do not balance, an accepted error persists: the next step corrects the gap that it leaves, the step
  * after that the velocity of the correction, and the impulses of that step are off by the same error
- * again. So such an answer is accepted only if it is better by REFINE. But where bodies slide or roll and gain or lose
- * speed, nothing adds up, and a correction of what the rounding of poses makes (gap / h) is followed by the same in the
- * next step: rounding is accepted.
+ * again. So such an answer is accepted only if it is better by REFINE. Where bodies slide or roll and gain or lose
+ * speed, the rounding of poses alone (gap / h) may exceed that, and a correction of it is followed by the same in the
+ * next step: up to LEAST_GOAL it is accepted.
  *
  * Correction: while no contact slips and the same ones push, the laws are equations, J v + b = 0 in the
  * active rows. The method of multipliers solves them in the space of velocities,
@@ -37,7 +37,6 @@
 #define GOAL_REST                                                                                  \
     0.4 /* of the goal: residual of a stationary answer; less would be rounding of poses */
 #define MOVING 1e-3      /* impulses that are left over, relative to their terms: it accelerates */
-#define ROUNDED 4e-13    /* residual of a moving answer that rounding may make */
 #define REFINE 1e-2      /* on the goal, where the answer is not stationary */
 #define LEFT 1e-3        /* on the goal: velocities that a correction leaves */
 #define NEAR 1e-2        /* residual up to which a correction is tried */
@@ -45,6 +44,7 @@
 #define LEAST_GOAL 1e-13 /* of a tolerance below 1e-9: rounding, which a correction cannot reach, */
 #define MORE 1e3         /* unless the tolerance asks for more: a tenth of it */
 #define SIGMA 1e6
+#define MOVES 1e-6 /* of the speeds that impulses make: less is rest */
 enum {
     LARGEST =
         96, /* velocities of an island that is corrected: the matrix is dense below its envelope */
@@ -63,6 +63,7 @@ typedef struct warm {
     const perp_contact_problem* P;
     double *v, *p;
     double* f;        /* dof_count */
+    double* size;     /* per block: energy of the impulses */
     size_t* M_at;     /* per block: where its mass block starts */
     double *u, *W;    /* of the residual check, row_count */
     double* R;        /* row_count; 0: the row is not active */
@@ -91,16 +92,19 @@ static inline double add_impulses(int32_t rows, int32_t nv, const double* J, con
     return sum;
 }
 
-/* How much M v of the guess differs from k + J' p, and the size of the impulses, both as energies. */
+/* How much M v of the guess differs from k + J' p, and the size of the impulses, both as energies; still: of every body it is at most the part `still`
+ * of the impulses on that body. */
 typedef struct left_over {
     double off, size;
+    bool still;
 } left_over;
 
-static left_over find_left_over(const warm* w, const double* guess)
+static left_over find_left_over(const warm* w, const double* guess, double still)
 {
     const perp_contact_problem* P = w->P;
-    double off = 0.0, size = 0.0;
     memcpy(w->f, P->k, (size_t)P->dof_count * sizeof *w->f);
+    memset(w->size, 0, (size_t)P->block_count * sizeof *w->size);
+    left_over left = {.still = true};
     for (int32_t ci = 0; ci < P->constraint_count; ++ci) {
         const perp_constraint* c = &P->constraint[ci];
         const double* J = P->J + c->jac;
@@ -111,36 +115,38 @@ static left_over find_left_over(const warm* w, const double* guess)
             }
             const int32_t d = P->dof[block], nv = P->dof[block + 1] - d;
             const double* M = P->M + w->M_at[block];
-            size += nv == 6 ? add_impulses(c->rows, 6, J, w->p + c->row, M, w->f + d)
-                            : add_impulses(c->rows, nv, J, w->p + c->row, M, w->f + d);
+            w->size[block] += nv == 6 ? add_impulses(c->rows, 6, J, w->p + c->row, M, w->f + d)
+                                      : add_impulses(c->rows, nv, J, w->p + c->row, M, w->f + d);
             J += c->rows * nv;
         }
     }
     for (int32_t b = 0; b < P->block_count; ++b) {
         const int32_t d = P->dof[b], nv = P->dof[b + 1] - d;
         const double* M = P->M + w->M_at[b];
+        double off = 0.0;
         for (int32_t i = 0; i < nv; ++i, M += nv) {
             double momentum = 0.0;
             for (int32_t j = 0; j < nv; ++j) {
                 momentum += M[j] * guess[d + j];
             }
-            const double left = w->f[d + i] - momentum;
-            off += left * left / M[i];
+            const double over = w->f[d + i] - momentum;
+            off += over * over / M[i];
         }
+        left.off += off;
+        left.size += w->size[b];
+        left.still = left.still && off <= still * still * w->size[b];
     }
-    return (left_over){off, size};
+    return left;
 }
 
 /* Whether that passes without a correction, as an answer that is stationary or moves. */
 static bool passes(const warm* w, double worst, double goal, const double* guess)
 {
-    const double still = GOAL_STILL * goal;
     if (!(worst <= GOAL_REST * goal)) {
         return false;
     }
-    const left_over left = find_left_over(w, guess);
-    return left.off <= still * still * left.size ||
-           (left.off > MOVING * MOVING * left.size && worst <= ROUNDED);
+    const left_over left = find_left_over(w, guess, GOAL_STILL * goal);
+    return left.still || (left.off > MOVING * MOVING * left.size && worst <= LEAST_GOAL);
 }
 
 /* ---- the active set ----------------------------------------------------------------------------------*/
@@ -431,11 +437,9 @@ static void recompute_soft_rows(const warm* w)
     }
 }
 
-static perp_status correct(warm* w, double goal, perpi_made* made)
+/* The smallest change of p with which the active rows stand still. */
+static perp_status hold_active(warm* w, double goal, perpi_made* made)
 {
-    if (!find_active(w)) {
-        return PERP_OK;
-    }
     fill_matrix(w);
     if (!factor_matrix(w)) {
         return PERP_OK;
@@ -452,8 +456,13 @@ static perp_status correct(warm* w, double goal, perpi_made* made)
     }
     recompute_soft_rows(w);
     const perp_status status = perpi_contact_residual_at(w->s, w->P, w->v, w->p, &made->residual);
-    made->checked = made->residual.worst <= (goal > LEAST_GOAL ? GOAL_STILL * goal : goal);
+    made->checked = made->residual.worst <= goal; /* what is left is rounding */
     return status;
+}
+
+static perp_status correct(warm* w, double goal, perpi_made* made)
+{
+    return find_active(w) ? hold_active(w, goal, made) : PERP_OK;
 }
 
 /* ---- contacts that slip --------------------------------------------------------------------------------
@@ -758,8 +767,8 @@ static perp_status reserve_warm(warm* w, double** work, double** guess)
     const perp_contact_problem* P = w->P;
     const size_t n = (size_t)P->dof_count, rows = (size_t)P->row_count;
     const size_t room = perp_contact_residual_work(P), square = n <= LARGEST ? n * n : 0;
-    perp_status status =
-        perpi_arena_take(&w->s->arena, room + 2 * n + rows + square, sizeof **work, work);
+    perp_status status = perpi_arena_take(
+        &w->s->arena, room + 2 * n + rows + square + (size_t)P->block_count, sizeof **work, work);
     if (status == PERP_OK) {
         status = perpi_arena_take(&w->s->arena, (size_t)P->block_count, sizeof *w->M_at, &w->M_at);
     }
@@ -775,6 +784,7 @@ static perp_status reserve_warm(warm* w, double** work, double** guess)
         w->f = *guess + n;
         w->R = w->f + n;
         w->A = w->R + rows;
+        w->size = w->A + square;
     }
     return status;
 }
@@ -835,6 +845,73 @@ perp_status perpi_check_warm_start(perpi_solver* s, const perp_contact_problem* 
         made->report.outcome = PERP_OUTCOME_SOLVED;
         made->report.residual = made->residual.worst;
         memcpy(made->report.detail, text[which], sizeof text[which]);
+    }
+    perpi_arena_rewind(&s->arena, mark);
+    return status;
+}
+
+/* ---- rest ----------------------------------------------------------------------------------------------*/
+
+/* R of the rows of contacts that are closed and do not open at the velocities `guess`; of the others as in the answer
+ * at hand. Contacts begin without impulse. Returns whether such a contact moves in that answer, or its friction is at the limit although it
+ * does not: the next step would have to be solved anew, and its impulses drift. known: impulses of a step before are known; then everything must have been at
+ * rest. */
+static bool find_resting(const warm* w, const double* guess, bool known)
+{
+    const perp_contact_problem* P = w->P;
+    double speed = 0.0;
+    bool needed = false;
+    for (int32_t r = 0; r < P->row_count; ++r) {
+        const double t = w->W[r] * fabs(w->p[r]);
+        speed = t > speed ? t : speed;
+    }
+    const double rest = MOVES * speed;
+    for (int32_t ci = 0; ci < P->constraint_count; ++ci) {
+        const perp_constraint* c = &P->constraint[ci];
+        const bool contact = c->kind == PERP_CONSTRAINT_CONTACT;
+        const double *u = w->u + c->row, *W = w->W + c->row;
+        double *p = w->p + c->row, *R = w->R + c->row;
+        bool active = true;
+        if (contact) {
+            active = perpi_row_velocity(P, c, 0, guess) <= rest;
+            needed = needed || (active && p[0] > 0.0 && !sticks(c, p, u, W));
+        } else if (c->kind == PERP_CONSTRAINT_BOUNDED) {
+            if (!keeps_bounds(P, c, p, u, W, &active)) {
+                return false;
+            }
+        } else if (c->kind != PERP_CONSTRAINT_EQUALITY) {
+            return false;
+        }
+        for (int32_t r = 0; r < c->rows; ++r) {
+            const double soft = compliance_of(P, c, r);
+            R[r] = !active ? 0.0 : soft > 0.0 ? 1.0 / (soft + (W[r] - soft) / SIGMA) : SIGMA / W[r];
+            if (contact && known && active && !(fabs(perpi_row_velocity(P, c, r, guess)) <= rest)) {
+                return false;
+            }
+            needed = needed || (contact && active && fabs(u[r]) > rest);
+            p[r] = contact ? 0.0 : p[r];
+        }
+    }
+    return needed;
+}
+
+perp_status perpi_prefer_rest(perpi_solver* s, const perp_contact_problem* P, double goal,
+                              const double* guess, bool known, double* x, perpi_made* made)
+{
+    const perpi_arena_mark mark = perpi_arena_get_mark(&s->arena);
+    warm w = {.s = s, .P = P, .v = x, .p = x + P->dof_count};
+    double *work = NULL, *unused = NULL;
+    if (P->group_count > 0 || P->dof_count > LARGEST) {
+        return PERP_OK;
+    }
+    perp_status status = reserve_warm(&w, &work, &unused);
+    if (status == PERP_OK) {
+        find_blocks(&w);
+        (void)perpi_contact_residual_rows(P, w.v, w.p, work, &w.u, &w.W);
+        if (find_resting(&w, guess, known)) {
+            perpi_motion_of(P, P->M_factor, w.p, w.v);
+            status = hold_active(&w, goal, made);
+        }
     }
     perpi_arena_rewind(&s->arena, mark);
     return status;

@@ -242,7 +242,10 @@ TEST(a_step_from_a_snapshot_gives_the_same_bits)
 {
     step_from_snapshots(2, INSIDE);
     memset(&closed_runs, 0, sizeof closed_runs);
-    step_from_snapshots(7, SEARCH);
+    for (int seed = 5; seed <= 12 && (closed_runs.runs < 5 || closed_runs.with_pushes < 1);
+         ++seed) {
+        step_from_snapshots(seed, SEARCH); /* not every pile has such a step */
+    }
     TEST_PRINT("closed together: %d runs, %d solved, %d beside a fixed push", closed_runs.runs,
                closed_runs.solved, closed_runs.with_pushes);
     CHECK(closed_runs.runs >= 5);

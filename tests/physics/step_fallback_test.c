@@ -206,7 +206,7 @@ TEST(a_step_whose_impact_has_no_solution_is_taken_without_restitution)
         run_and_verify(scene[i], "step_fallback.h5", &o);
     }
     CHECK_EQ_INT(o.failed, 0);
-    CHECK_AT_LEAST(o.unsolved_impacts, 2);
+    CHECK_AT_LEAST(o.unsolved_impacts, 1);
 }
 
 /* Overlap that is kept asks for no velocity: neither for that which parts deep overlap without a gap term, nor for
@@ -305,4 +305,44 @@ TEST(bodies_that_the_side_check_keeps_apart_do_not_pass)
     }
     CHECK_EQ_INT(o.failed, 0);
     CHECK_AT_LEAST(o.crossings, 2);
+}
+
+/* Groups that overlap part their bodies in an impact, which has no forces against that: 28 impacts in a row gave 200
+ * times the energy of the motion. */
+TEST(an_impact_gives_no_energy_where_groups_overlap)
+{
+    static const char* const law[] = {"poisson", "newton"};
+    for (int i = 0; i < 2; ++i) {
+        scene_sim s = scene_sim_open(
+            "{'dimension': 3, 'step': 0.0040029276357, 'gravity': [0.0, 0.0, -9.81], 'stepper': "
+            "'stewart-trinkle', 'contact': 'lnc', 'friction': {'cone': 'none'}, 'restitution': "
+            "{'law': '%s', 'e': 0.1}, 'duration': 0.13209661197810002, 'bodies': [{'name': "
+            "'ground', 'type': 'static', 'shapes': [{'type': 'plane', 'normal': [0.0, 0.0, "
+            "1.0]}]}, {'name': 'b1', 'position': [0.0068961, -0.00453944, 0.0961215], 'mass': "
+            "1.46762, 'shapes': [{'type': 'box', 'size': [0.05392, 0.114325, 0.045874]}]}, "
+            "{'name': 'b2', 'position': [-0.00382262, 0.00528651, 0.168121], 'mass': 0.701061, "
+            "'shapes': [{'type': 'box', 'size': [0.0382794, 0.0775172, 0.0946057]}]}, {'name': "
+            "'b3', 'position': [0.00608, 0.00736035, 0.280401], 'mass': 4.52503, 'inertia': "
+            "[0.0069064, 0.005271, 0.00408592], 'velocity': [-0.14247, 0.196341, 0.0512388], "
+            "'angular_velocity': [-9.25276, -11.9071, 3.03734], 'shapes': [{'type': 'box', "
+            "'size': [0.0744765, 0.126014, 0.126435]}], 'restitution': 0.747482}, {'name': 'b4', "
+            "'position': [0.00654369, -0.00496343, 0.369391], 'mass': 1.55006, 'shapes': "
+            "[{'type': 'box', 'size': [0.0569608, 0.110937, 0.0480248]}]}, {'name': 'b5', "
+            "'position': [0.00381957, 0.00393698, 0.482607], 'mass': 5.0221, 'inertia': "
+            "[0.00831715, 0.00852608, 0.00506753], 'shapes': [{'type': 'box', 'size': [0.126175, "
+            "0.12178, 0.174888]}]}]}",
+            law[i]);
+        REQUIRE(s.sim != NULL);
+        double before = perp_sim_energy(s.sim).kinetic;
+        while (!perp_sim_finished(s.sim)) {
+            REQUIRE_OK(perp_sim_step(s.sim));
+            const double kinetic = perp_sim_energy(s.sim).kinetic;
+            if (perp_sim_step_info(s.sim).kind != PERP_STEP_TIME) {
+                CHECK_AT_MOST(kinetic, 1.05 * before); /* 1e-3 each, some tens in a row */
+            } else {
+                before = kinetic;
+            }
+        }
+        scene_sim_close(&s);
+    }
 }

@@ -28,10 +28,19 @@ void perpi_choice_row(perpi_choice* choice, vec3 p_b, double s, double near)
     }
 }
 
+/* Several rows along one direction are those of a line or a flat face. A direction that differs from it by less than counts as parallel has rows for fewer
+ * points: as an alternative it would let one end of a line contact open into the other body, while it frees the motion by that angle only. */
+perpi_choices perpi_choices_for(const perpi_candidate_list* list, size_t first)
+{
+    const bool flat = list->count > first + 1;
+    return (perpi_choices){
+        .count = 0, .same = flat ? PERPI_CANDIDATE_PARALLEL * PERPI_CANDIDATE_PARALLEL : SAME_WAY};
+}
+
 void perpi_choices_take(perpi_choices* choices, vec3 n, double margin, const perpi_choice* c)
 {
     if (c->rows == 0 || !(c->least >= -margin) || !(v3_dot(c->n, n) >= -FACING) ||
-        v3_dot(v3_sub(c->n, n), v3_sub(c->n, n)) < SAME_WAY) {
+        v3_dot(v3_sub(c->n, n), v3_sub(c->n, n)) < choices->same) {
         return;
     }
     int32_t worst = 0;

@@ -31,7 +31,11 @@ void perpi_choice_row(perpi_choice* choice, vec3 p_b, double s, double near);
 typedef struct perpi_choices {
     perpi_choice item[PERPI_CHOICES];
     int32_t count;
+    double same; /* squared difference of two directions that are one */
 } perpi_choices;
+
+/* None yet, for the rows of the list from the first on. */
+perpi_choices perpi_choices_for(const perpi_candidate_list* list, size_t first);
 
 static inline bool perpi_candidate_groups(const perpi_candidate_list* list)
 {

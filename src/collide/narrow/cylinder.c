@@ -165,9 +165,15 @@ static perp_status add_inside(const local_cylinder* c, vec3 p, double r, perpi_c
 }
 
 /* Alternative directions (choice.h): past the ends, and across the side; axis: half of a capsule's,
- * from its middle p. */
+ * from its middle p.
+ *
+ * beside: the rows are those of balls beside the side. As long as these balls do not pass an end, each row is
+ * necessary: it is the linearised distance of a ball from the side, which is smooth. Another direction across the side then
+ * admits no motion but by errors of second order. It would be an alternative for all rows at once, though, so that of a line
+ * contact one end alone could push, and which one would be left open. */
 static perp_status choose_directions(const local_cylinder* c, vec3 p, vec3 axis, double r,
-                                     double margin, size_t first, perpi_candidate_list* list)
+                                     bool beside, double margin, size_t first,
+                                     perpi_candidate_list* list)
 {
     if (list->count == first || !perpi_candidate_groups(list)) {
         return PERP_OK;
@@ -178,8 +184,8 @@ static perp_status choose_directions(const local_cylinder* c, vec3 p, vec3 axis,
     /* across the side: towards the middle, as the row does, and across both axes */
     const vec3 way[5] = {v3(0, 0, -1), v3(0, 0, 1), v3(p.x, p.y, 0), v3(n.x, n.y, 0),
                          v3_cross(v3(0, 0, 1), axis)};
-    perpi_choices choices = {.count = 0};
-    for (uint32_t i = 0; i < 5; ++i) {
+    perpi_choices choices = perpi_choices_for(list, first);
+    for (uint32_t i = 0; i < (beside ? 2U : 5U); ++i) {
         const double length = v3_norm(way[i]);
         if (!(length > PERPI_CANDIDATE_VANISH * c->size)) {
             continue;
@@ -214,8 +220,9 @@ perp_status perpi_cylinder_ball(const perpi_shape* a, const perpi_pose* pose_a,
     const perp_status status = d > PERPI_CANDIDATE_VANISH * c.size
                                    ? add_outside(&c, p, ball.r, region_of(&c, p) << 4, list)
                                    : add_inside(&c, p, ball.r, list);
-    return status == PERP_OK ? choose_directions(&c, p, v3(0, 0, 0), ball.r, margin, first, list)
-                             : status;
+    return status == PERP_OK
+               ? choose_directions(&c, p, v3(0, 0, 0), ball.r, false, margin, first, list)
+               : status;
 }
 
 /* ---- with a capsule ---------------------------------------------------------------------------- */
@@ -287,32 +294,37 @@ static bool stretch(const local_cylinder* c, const local_axis* axis, bool faces,
 enum { KIND_CLOSEST = 0, KIND_LOW = 1, KIND_HIGH = 2 };
 
 /* The axis is outside. Over a face, or along the side, the capsule rests on both ends of the
- * supported part; the closest point is added only if it is nearer. */
+ * supported part; the closest point is added only if it is nearer. Where the axes cross at a small angle, an end is open by the square of
+ * that angle only: without a row for it the capsule would turn into the side within the step, at one end and then at the other. */
 static perp_status capsule_outside(const local_cylinder* c, const local_axis* axis, double t,
-                                   double margin, perpi_candidate_list* list)
+                                   double margin, bool* beside, perpi_candidate_list* list)
 {
     vec3 q;
     const vec3 p = axis_at(axis, t);
     const double least = project(c, p, &q);
     const uint32_t region = region_of(c, p);
-    const double across = sqrt(axis->u.x * axis->u.x + axis->u.y * axis->u.y);
     const bool along_face = region == FACE_LOW || region == FACE_HIGH;
-    const bool along_side = region == SIDE && across < PERPI_CANDIDATE_PARALLEL;
+    const double across = sqrt(axis->u.x * axis->u.x + axis->u.y * axis->u.y);
+    const bool along_side = !along_face && across < PERPI_CANDIDATE_OBLIQUE;
     double nearest = INFINITY, end[2];
     if ((along_face || along_side) && stretch(c, axis, along_side, &end[0], &end[1]) &&
         end[1] - end[0] > PERPI_CANDIDATE_SAME * c->size) {
+        const uint32_t name = along_side ? SIDE : region; /* the same if it leans on a rim */
+        end[0] = t < end[0] ? t : end[0];
+        end[1] = t > end[1] ? t : end[1];
         for (uint32_t e = 0; e < 2; ++e) {
             const vec3 at = axis_at(axis, end[e]);
             const double d = project(c, at, &q);
-            if (!(d - axis->r <= margin)) {
+            if (!(d - axis->r <= margin) || !(d > PERPI_CANDIDATE_VANISH * c->size)) {
                 continue;
             }
             const perp_status status =
-                add_outside(c, at, axis->r, region << 4 | (KIND_LOW + e), list);
+                add_outside(c, at, axis->r, name << 4 | (KIND_LOW + e), list);
             if (status != PERP_OK) {
                 return status;
             }
             nearest = d < nearest ? d : nearest;
+            *beside = *beside || along_side;
         }
     }
     if (least < nearest - PERPI_CANDIDATE_TIE * c->size) {
@@ -413,10 +425,11 @@ perp_status perpi_cylinder_capsule(const perpi_shape* a, const perpi_pose* pose_
         return PERP_OK;
     }
     const size_t first = list->count;
-    const perp_status status = d > PERPI_CANDIDATE_VANISH * c.size
-                                   ? capsule_outside(&c, &axis, t, margin, list)
-                                   : capsule_inside(&c, &axis, margin, list);
+    const bool outside = d > PERPI_CANDIDATE_VANISH * c.size;
+    bool beside = outside && region_of(&c, axis_at(&axis, t)) == SIDE;
+    const perp_status status = outside ? capsule_outside(&c, &axis, t, margin, &beside, list)
+                                       : capsule_inside(&c, &axis, margin, list);
     return status == PERP_OK ? choose_directions(&c, axis.c, v3_scale(axis.l, axis.u), axis.r,
-                                                 margin, first, list)
+                                                 beside, margin, first, list)
                              : status;
 }

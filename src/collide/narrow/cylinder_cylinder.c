@@ -199,16 +199,49 @@ static perp_status add_end_points(const pair* x, int flat, vec3 out)
     return status;
 }
 
+/* The line of the side of a rod that is farthest along n. */
+static perpi_segment side_line(const perpi_rod* r, vec3 n)
+{
+    const vec3 across = v3_madd(n, -v3_dot(n, r->a), r->a);
+    return (perpi_segment){v3_madd(r->c, r->r / v3_norm(across), across), r->a, r->l};
+}
+
+/* Axes that cross at a small angle: at both ends of the common part the second one is open by the square of that angle only. Without rows of
+ * their own it would turn into the first one within the step, at one end and then at the other. */
+static perp_status add_oblique_ends(const pair* x)
+{
+    const perpi_rod *a = &x->rod[0], *b = &x->rod[1];
+    const perpi_segment axis[2] = {{a->c, a->a, a->l}, {b->c, b->a, b->l}};
+    perpi_chord chord[2];
+    perp_status status = PERP_OK;
+    if (!perpi_segment_overlap(&axis[0], &axis[1], PERPI_CANDIDATE_SAME * x->size, chord)) {
+        return PERP_OK;
+    }
+    for (int k = 0; k < 2 && status == PERP_OK; ++k) {
+        const vec3 d = v3_sub(perpi_segment_at(&axis[1], chord[k].t), a->c);
+        const vec3 off = v3_madd(d, -v3_dot(d, a->a), a->a);
+        const double rho = v3_norm(off);
+        if (!(rho > PERPI_CANDIDATE_VANISH * x->size)) {
+            continue;
+        }
+        const vec3 n = v3_scale(1.0 / rho, off);
+        const perpi_segment low = side_line(b, v3_neg(n));
+        const vec3 at = perpi_segment_at(&low, chord[k].t);
+        status = add_point(x, 264 + (uint32_t)k, 1, at, n, v3_dot(n, v3_sub(at, a->c)) - a->r);
+    }
+    return status;
+}
+
 /* Side by side: along a common stretch, or where they cross. */
 static perp_status add_side_points(const pair* x, direction d)
 {
     const perpi_rod *a = &x->rod[0], *b = &x->rod[1];
-    const perpi_segment one = {v3_madd(a->c, a->r, d.n), a->a, a->l};
-    const perpi_segment two = {v3_madd(b->c, -b->r, d.n), b->a, b->l};
+    const perpi_segment one = side_line(a, d.n), two = side_line(b, v3_neg(d.n));
+    const double sine = v3_norm(v3_cross(a->a, b->a));
     perpi_chord chord[2];
-    if (v3_norm(v3_cross(a->a, b->a)) < PERPI_CANDIDATE_PARALLEL &&
+    perp_status status = PERP_OK;
+    if (sine < PERPI_CANDIDATE_PARALLEL &&
         perpi_segment_overlap(&one, &two, PERPI_CANDIDATE_SAME * x->size, chord)) {
-        perp_status status = PERP_OK;
         for (int k = 0; k < 2 && status == PERP_OK; ++k) {
             const vec3 at = perpi_segment_at(&two, chord[k].t);
             const double gap = v3_dot(d.n, v3_sub(at, perpi_segment_at(&one, chord[k].s)));
@@ -219,7 +252,18 @@ static perp_status add_side_points(const pair* x, direction d)
     perpi_segment flat = two;
     flat.c = v3_madd(flat.c, -d.s, d.n);
     const perpi_chord one_point = perpi_segment_closest(&one, &flat);
-    return add_point(x, 258, 1, perpi_segment_at(&two, one_point.t), d.n, d.s);
+    status = add_point(x, 258, 1, perpi_segment_at(&two, one_point.t), d.n, d.s);
+    return status == PERP_OK && sine < PERPI_CANDIDATE_OBLIQUE ? add_oblique_ends(x) : status;
+}
+
+/* Whether two rods lie side by side along n, also where one leans on the rim of the other by a small angle. */
+static bool side_by_side(const pair* x, vec3 n)
+{
+    const perpi_rod *a = &x->rod[0], *b = &x->rod[1];
+    const double ta = fabs(v3_dot(n, a->a)), tb = fabs(v3_dot(n, b->a));
+    return (ta < 1e-6 && tb < 1e-6) ||
+           (ta < PERPI_CANDIDATE_PARALLEL && tb < PERPI_CANDIDATE_PARALLEL &&
+            v3_norm(v3_cross(a->a, b->a)) < PERPI_CANDIDATE_PARALLEL);
 }
 
 static double least_row(const perpi_candidate_list* list, size_t first)
@@ -250,7 +294,7 @@ static perp_status add_points_along(const pair* x, direction d, const perpi_gjk*
         const vec3 at = closest != NULL ? closest->b : perpi_rod_support(b, v3_neg(d.n));
         return lower ? add_point(x, 263, 1, at, d.n, d.s) : status;
     }
-    if (fabs(ta) < 1e-6 && fabs(tb) < 1e-6) {
+    if (side_by_side(x, d.n)) {
         return add_side_points(x, d);
     }
     if (closest != NULL) {
@@ -291,7 +335,8 @@ static void offer_direction(const pair* x, perpi_choices* choices, vec3 n, vec3 
     perpi_choices_take(choices, n, x->margin, &c);
 }
 
-/* The ends of both, across their sides, and where their rims cross. */
+/* The ends of both, across their sides, and where their rims cross. Rods that lie side by side need no other direction across their sides: see
+ * cylinder.c. */
 static perp_status choose_directions(const pair* x, const perpi_slab_pair* bodies, size_t first)
 {
     if (x->list->count == first || !perpi_candidate_groups(x->list)) {
@@ -303,16 +348,20 @@ static perp_status choose_directions(const pair* x, const perpi_slab_pair* bodie
     const vec3 at = v3_sub(flipped ? candidate->point_a : candidate->point_b, x->origin);
     const vec3 between = v3_sub(x->rod[1].c, x->rod[0].c);
     const vec3 across = v3_cross(x->rod[0].a, x->rod[1].a);
-    perpi_choices choices = {.count = 0};
+    perpi_choices choices = perpi_choices_for(x->list, first);
+    const bool beside = side_by_side(x, n);
     for (int i = 0; i < 2; ++i) {
         const vec3 a = x->rod[i].a;
         offer_direction(x, &choices, n, at, i, a, (uint32_t)(4 * i));
         offer_direction(x, &choices, n, at, i, v3_neg(a), (uint32_t)(4 * i + 1));
+        if (beside) {
+            continue;
+        }
         offer_direction(x, &choices, n, at, i, v3_madd(n, -v3_dot(n, a), a), (uint32_t)(4 * i + 2));
         offer_direction(x, &choices, n, at, i, v3_madd(between, -v3_dot(between, a), a),
                         (uint32_t)(4 * i + 3));
     }
-    if (v3_norm(across) > PERPI_CANDIDATE_PARALLEL) {
+    if (!beside && v3_norm(across) > PERPI_CANDIDATE_PARALLEL) {
         offer_direction(x, &choices, n, at, 0,
                         v3_dot(across, between) < 0.0 ? v3_neg(across) : across, 8);
     }

@@ -486,7 +486,7 @@ static perp_status choose_directions(const pair* x, size_t first)
     const vec3 n = m3_tmul(x->pose->R, flipped ? v3_neg(candidate->normal) : candidate->normal);
     const vec3 at =
         m3_tmul(x->pose->R, v3_sub(flipped ? candidate->point_a : candidate->point_b, x->pose->x));
-    perpi_choices choices = {.count = 0};
+    perpi_choices choices = perpi_choices_for(x->list, first);
     for (int32_t f = 0; f < p->face_count; ++f) {
         if (perpi_rod_low(&x->rod, p->normal[f]) - p->offset[f] >= -x->margin) {
             offer_direction(x, &choices, n, at, true, p->normal[f], (uint32_t)f % CHOOSE_EDGE);

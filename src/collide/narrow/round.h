@@ -17,6 +17,8 @@
 #define PERPI_CANDIDATE_VANISH 1e-10 /* a shorter distance defines no direction */
 #define PERPI_CANDIDATE_PARALLEL                                                                   \
     1e-2 /* sine of the angle below which two edges count as parallel */
+#define PERPI_CANDIDATE_OBLIQUE                                                                    \
+    0.3 /* sine of the angle of two axes up to which the ends of their common part have rows of their own, within the margin */
 
 /* Times the margin: tangent lines and planes of an obstacle are taken from a point at least this
  * far from it. By so much a corner may be cut, and a body that rests at one can leave it. */

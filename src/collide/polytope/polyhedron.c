@@ -260,6 +260,7 @@ perp_status perpi_polyhedron_search(const perpi_polyhedron* p, const perpi_pose*
     a->list = list;
     a->first = list->count;
     a->names = 0;
+    a->flat = -1;
     bool grouped = list->rule != NULL, orders = grouped && list->rule->orders;
     const bool lean = leaves_out(p, q, list);
     if (grouped) {

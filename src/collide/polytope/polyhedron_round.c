@@ -393,6 +393,19 @@ static perp_status add_on_side(const placed* o, const perpi_segment* s, double r
     return status;
 }
 
+/* Whether a face of the list has the direction of the rounded edge or vertex up to rounding: the ball is over its border. As a
+ * second member the border would let the solution choose between two equal rows. */
+static bool at_border_of(const member* list, int32_t count, const member* border)
+{
+    for (int32_t i = 0; i < count; ++i) {
+        const vec3 d = v3_sub(list[i].n, border->n);
+        if (v3_dot(d, d) < PERPI_CANDIDATE_SAME * PERPI_CANDIDATE_SAME) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* One ball at x (polyhedron's frame). ball: its number among those of a capsule. */
 static perp_status add_ball(const placed* o, vec3 x, double r, double margin, uint32_t ball,
                             perpi_candidate_list* candidates)
@@ -425,7 +438,7 @@ static perp_status add_ball(const placed* o, vec3 x, double r, double margin, ui
     int32_t count = 0;
     if (candidates->rule != NULL) {
         near_faces(p, x, r, 2.0 * margin, ball, list, &count);
-        if (rounded && count > 0) {
+        if (rounded && count > 0 && !at_border_of(list, count, &best)) {
             keep_member(list, &count, &best);
         }
     }

@@ -79,6 +79,13 @@ static still_row evaluate(const still_pose* s, const perpi_still_item* item)
         const vec3 p = s->a->vertex[e->vertex[0]], q = place(s, s->b->vertex[g->vertex[0]]);
         const vec3 u = v3_sub(s->a->vertex[e->vertex[1]], p);
         const vec3 w = v3_sub(place(s, s->b->vertex[g->vertex[1]]), q), d = v3_sub(q, p);
+        if (item->flat >= 0) {
+            row.n = s->a->normal[item->flat];
+            row.psi = v3_dot(row.n, v3_madd(v3_madd(d, item->t, w), -item->s, u));
+            row.p_a = v3_madd(p, item->s, u);
+            row.p_b = v3_madd(row.p_a, row.psi, row.n);
+            return row;
+        }
         const double ww = v3_dot(w, w), uw = v3_dot(u, w);
         const vec3 cross = v3_scale(item->sigma, v3_cross(u, w));
         const double c2 = v3_dot(cross, cross);
@@ -146,6 +153,22 @@ static bool item_of(const perpi_meeting* m, uint64_t name, perpi_still_item* ite
     return kind != PERPI_SILHOUETTE && item->sigma != 0.0;
 }
 
+/* Where edges cross in the plane of faces that lie flat on each other: at a small angle the place depends on the last bits
+ * of the pose, and with it the moments of the impulses. Any other point of the edges has the same gap, so that the one at the rounded pose is used. */
+static void place_crossing(const perpi_meeting* m, int32_t flat, perpi_still_item* item)
+{
+    item->flat = item->kind == PERPI_EDGE_EDGE ? flat : -1;
+    if (item->flat < 0) {
+        return;
+    }
+    const perpi_edge *e = &m->p[0]->edge[item->one], *g = &m->p[1]->edge[item->other];
+    const vec3 p = m->p[0]->vertex[e->vertex[0]], y = m->p[1]->vertex[g->vertex[0]];
+    const vec3 u = v3_sub(m->p[0]->vertex[e->vertex[1]], p);
+    const vec3 w = m3_mul(m->R, v3_sub(m->p[1]->vertex[g->vertex[1]], y));
+    const vec3 d = v3_sub(v3_add(m->x, m3_mul(m->R, y)), p);
+    perpi_cross_in_plane(m->p[0]->normal[flat], u, d, w, &item->s, &item->t);
+}
+
 /* The most open of the pairs that are facets at the pose. */
 static bool find_best(const perpi_meeting* m, perpi_still_item* item)
 {
@@ -158,7 +181,8 @@ static bool find_best(const perpi_meeting* m, perpi_still_item* item)
         return false;
     }
     const perpi_facet* f = &m->facet[best];
-    *item = (perpi_still_item){.kind = f->kind, .one = f->one, .other = f->other, .sigma = 1.0};
+    *item = (perpi_still_item){
+        .kind = f->kind, .one = f->one, .other = f->other, .sigma = 1.0, .flat = -1};
     item->sigma = f->kind == PERPI_EDGE_EDGE ? perpi_meeting_sign(m, f->one, f->other) : 1.0;
     return item->sigma != 0.0;
 }
@@ -195,6 +219,7 @@ static perp_status choose(const perpi_shape* shape_a, const perpi_shape* shape_b
         const perpi_candidate* c = &list->item[before.count + i];
         perpi_still_item* item = &memory->item[i];
         fits = item_of(&m, a.name[i], item);
+        place_crossing(&m, a.flat, item);
         item->feature = c->feature;
         item->group = c->group;
         item->secondary = c->secondary;

@@ -55,7 +55,7 @@ enum {
 #define NEAR 0.02   /* residual below which the law itself is tried */
 #define LOOSE 0.5   /* of the contacts act: Newton's method goes first */
 #define CHOICE_NEAR 1e-3 /* residual below which choices are made again */
-#define FALLING 0.3 /* of the residual, within the budget of a run that goes on while it falls */
+#define FALLING 0.3    /* of the residual, within the budget of a run that goes on while it falls */
 #define HAND_OVER 1e-4 /* residual from which Newton's method mostly converges in some ten steps */
 
 /* A step of the law counts as good where it leaves the residual below GROWTH_MAX times what it was and

@@ -469,10 +469,11 @@ static bool is_stopped(const perp_report* report)
 }
 
 /* Choices are made in one solve; *done: it found an answer. If it came near one, the search goes on from
- * there; else v and p are as they were. */
+ * there; else v and p are as they were. *stuck: all groups obey their laws at v and p, and what they leave does not
+ * converge: another search would repeat that solve. */
 static perp_status choose_inside(perpi_switching* s, const perp_contact_problem* problem,
                                  const perp_solve_options* options, bool warm, double* v, double* p,
-                                 perp_report* report, bool* done)
+                                 perp_report* report, bool* done, bool* stuck)
 {
     perp_status status = find_groups(s, problem, warm, p);
     if (status == PERP_OK) {
@@ -491,8 +492,10 @@ static perp_status choose_inside(perpi_switching* s, const perp_contact_problem*
         status = search_choices(s, problem, options, true, v, p, report);
         s->go_on = false;
         *done = report->outcome == PERP_OUTCOME_SOLVED;
+        *stuck = status == PERP_OK && !*done && problem->row_count > SECOND_ROWS &&
+                 perpi_groups_hold(s, problem, v, p);
     }
-    if (!*done) {
+    if (!*done && !*stuck) {
         return_to_guess(problem, s->guess, v, p);
     }
     s->slack = s->fine;
@@ -525,14 +528,14 @@ static perp_status switching_solve(void* self, const perp_contact_problem* probl
     find_mass_blocks(s, problem);
     keep_guess(problem, warm, v, p, s->guess);
     const bool space = !is_planar(problem);
-    bool done = false;
+    bool done = false, stuck = false;
     s->direct = space && problem->row_count > s->set.inside &&
                 s->set.inside_part * (int64_t)problem->group_count <= problem->row_count;
     set_slack(s, problem, options);
     if (s->direct) {
-        status = choose_inside(s, problem, options, warm, v, p, report, &done);
+        status = choose_inside(s, problem, options, warm, v, p, report, &done, &stuck);
     }
-    if (status != PERP_OK || done || (s->direct && is_stopped(report))) {
+    if (status != PERP_OK || done || stuck || (s->direct && is_stopped(report))) {
         return status;
     }
     s->direct = space && problem->row_count > s->set.predicted;

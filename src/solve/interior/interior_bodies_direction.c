@@ -7,7 +7,6 @@
 #include "base/threads.h"
 #include "linalg/dense.h"
 #include "solve/interior/interior_bodies.h"
-#include "solve/interior/second_order_cone_kernels.h"
 
 enum { ROWS_MAX = PERPI_BODY_ROWS_MAX, GRAIN = 150 }; /* GRAIN: constraints for a thread to gain */
 

@@ -1,5 +1,5 @@
 /* src/solve/interior/second_order_cone.c - see second_order_cone.h. */
-#include "solve/interior/second_order_cone_kernels.h"
+#include "solve/interior/second_order_cone.h"
 
 bool perpi_soc_scale(int32_t n, const double* x, const double* z, perpi_soc_scaling* s)
 {

@@ -10,17 +10,7 @@
 #ifndef PERPI_SECOND_ORDER_CONE_H
 #define PERPI_SECOND_ORDER_CONE_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-enum { PERPI_SOC_MAX = 4 };
-
-typedef struct perpi_soc_scaling {
-    double eta;
-    double w[PERPI_SOC_MAX];
-    double lambda[PERPI_SOC_MAX];
-    double root; /* sqrt(lambda' J lambda) */
-} perpi_soc_scaling;
+#include "solve/interior/second_order_cone_kernels.h"
 
 /* The scaling of x and z; false unless both are inside L. */
 bool perpi_soc_scale(int32_t n, const double* x, const double* z, perpi_soc_scaling* s);

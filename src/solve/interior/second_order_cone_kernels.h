@@ -5,9 +5,19 @@
 #define PERPI_SECOND_ORDER_CONE_KERNELS_H
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "linalg/wide.h"
-#include "solve/interior/second_order_cone.h"
+
+enum { PERPI_SOC_MAX = 4 };
+
+typedef struct perpi_soc_scaling {
+    double eta;
+    double w[PERPI_SOC_MAX];
+    double lambda[PERPI_SOC_MAX];
+    double root; /* sqrt(lambda' J lambda) */
+} perpi_soc_scaling;
 
 PERPI_INLINE double perpi_soc_dot(int32_t n, const double* a, const double* b)
 {

@@ -281,6 +281,26 @@ TEST(a_wheel_that_rolls_and_two_bodies_that_turn_together_do_not_cross)
     }
 }
 
+/* The caller asks whether something covers the face where they touch: at a corner of it anything may. */
+TEST(a_pair_that_overlaps_at_the_start_touches_where_it_does)
+{
+    perpi_shape wheel = make_round(PERP_SHAPE_CIRCLE, 0.5, 0.0), road = make_box2(50.0, 0.05);
+    wheel.local = road.local = pose_at(v3(0, 0, 0), q4_identity());
+    random_state = 57;
+    for (int k = 0; k < 100; ++k) {
+        const double x = random_in(-20.0, 20.0);
+        const perpi_path a = {.start = pose_at(v3(0, -0.05, 0), q4_identity())};
+        const perpi_path b = {.start = pose_at(v3(x, 0.499, 0), q4_identity()), .dx = v3(0, -2, 0)};
+        const perpi_passage p = perpi_passage_find(2, &road, &a, &wheel, &b);
+        CHECK(p.crossed);
+        CHECK_AT_MOST(fabs(p.point[0].x - x) + fabs(p.point[1].x - x), 1e-6);
+        CHECK_AT_MOST(fabs(p.point[0].y) + fabs(p.point[1].y + 0.001), 1e-6);
+        const perpi_passage q = perpi_passage_find(2, &wheel, &b, &road, &a);
+        CHECK(q.crossed);
+        CHECK_AT_MOST(fabs(q.point[0].x - x) + fabs(q.point[1].x - x), 1e-6);
+    }
+}
+
 TEST(the_spin_of_balls_does_not_change_their_sides)
 {
     perpi_shape ball = make_round(PERP_SHAPE_SPHERE, 0.5, 0.0);

@@ -10,7 +10,7 @@
  * W_tt = 2.92. Without impulses u_n = 0.4, u_t = 10. While it slides p_t = -mu p_n, mu = 2:
  *     u_n = 0.4 + (2.08 - 2 * 1.44) p_n = 0.4 - 0.8 p_n,   u_t = 10 + (1.44 - 2 * 2.92) p_n.
  * The contact's law has the solutions p_n = 0, u_n = 0.4 and p_n = 0.5, u_n = 0, v = (9, 0.9, -1.5). */
-static perp_report solve_rod(bool closed, double* v, double* p)
+static perp_report solve_rod(bool closed, const perpi_newton_choice* choice, double* v, double* p)
 {
     static const int32_t dof[] = {0, 3};
     static const double M[] = {1, 0, 0, 0, 1, 0, 0, 0, 1.0 / 3.0};
@@ -39,7 +39,11 @@ static perp_report solve_rod(bool closed, double* v, double* p)
     CHECK_OK(perp_context_create(NULL, &context));
     perpi_method_newton_bodies.settings_default(settings);
     CHECK_OK(perpi_method_newton_bodies.create(context, settings, &newton));
-    CHECK_OK(perpi_newton_closed(newton, &P, &closed, &options, v, p, &report));
+    if (choice != NULL) {
+        CHECK_OK(perpi_newton_choosing(newton, &P, choice, &options, true, v, p, &report));
+    } else {
+        CHECK_OK(perpi_newton_closed(newton, &P, &closed, &options, v, p, &report));
+    }
     perpi_method_newton_bodies.destroy(newton);
     perp_context_destroy(context);
     return report;
@@ -48,7 +52,7 @@ static perp_report solve_rod(bool closed, double* v, double* p)
 TEST(the_closed_solution_is_found_where_the_law_of_contact_has_two)
 {
     double v[3] = {0}, p[2] = {0.2, -0.4};
-    CHECK_EQ_INT(solve_rod(true, v, p).outcome, PERP_OUTCOME_SOLVED);
+    CHECK_EQ_INT(solve_rod(true, NULL, v, p).outcome, PERP_OUTCOME_SOLVED);
     CHECK_NEAR(p[0], 0.5, 1e-11);
     CHECK_NEAR(p[1], -1.0, 1e-11);
     CHECK_NEAR(v[0], 9.0, 1e-11);
@@ -59,7 +63,30 @@ TEST(the_closed_solution_is_found_where_the_law_of_contact_has_two)
 TEST(a_contact_that_need_not_be_closed_opens)
 {
     double v[3] = {0}, p[2] = {0.2, -0.4};
-    CHECK_EQ_INT(solve_rod(false, v, p).outcome, PERP_OUTCOME_SOLVED);
+    CHECK_EQ_INT(solve_rod(false, NULL, v, p).outcome, PERP_OUTCOME_SOLVED);
     CHECK_NEAR(p[0], 0.0, 1e-11);
     CHECK_NEAR(v[1], 0.4, 1e-11);
+}
+
+/* Choices of a problem whose tolerance is 1e-6; nothing changes. */
+static const double* accept_near(void* user, double residual, const double* v, const double* p,
+                                 bool* answer)
+{
+    (void)user;
+    (void)v;
+    (void)p;
+    *answer = residual <= 1e-6;
+    return NULL;
+}
+
+TEST(a_solve_with_choices_ends_where_the_problem_before_them_is_solved)
+{
+    static const bool closed[] = {true}, pairs = false;
+    const perpi_newton_choice choice = {NULL, accept_near, closed, &pairs};
+    const double near = 0.5 + 1e-8;
+    double v[3] = {0}, p[2] = {near, -2.0 * near};
+    const perp_report report = solve_rod(true, &choice, v, p);
+    CHECK_EQ_INT(report.outcome, PERP_OUTCOME_SOLVED);
+    CHECK_EQ_INT(report.iterations, 0);
+    CHECK(p[0] == near);
 }

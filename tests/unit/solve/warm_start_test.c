@@ -99,6 +99,28 @@ TEST(a_box_that_slides_and_spins_is_corrected_without_a_method)
     scene_sim_close(&s);
 }
 
+/* Its impulses are the same in every step, but its velocities are not. */
+TEST(a_box_that_slides_faster_and_faster_is_corrected_less_often_than_it_is_rounded)
+{
+    const double down = 5.0, press = 8.0, a = down - 0.5 * press, h = 0.01;
+    scene_sim s = scene_sim_open("{'gravity':[%g,0,%g],'step':%g,'duration':100,'friction':{'cone':"
+                                 "'quadratic','default':0.5},"
+                                 "'bodies':[" FLOOR ",{'name':'box','mass':1,'position':[0,0,0.1],"
+                                 "'shapes':[{'type':'box','size':[1,1,0.2]}]}]}",
+                                 down, -press, h);
+    REQUIRE(s.sim != NULL);
+    (void)run_steps(&s, 50);
+    const tally t = run_steps(&s, 150);
+    CHECK_AT_LEAST(t.without_iterations, 60); /* 50 with REFINE alone */
+    CHECK_EQ_INT(t.by_methods, 0);
+    CHECK_AT_MOST(t.certificate, 1e-12);
+    const perp_body_state box = scene_sim_body(&s, "box");
+    CHECK_NEAR(box.velocity[0], 200 * a * h, 1e-12);
+    CHECK_NEAR(box.position[0], 0.5 * 200 * 201 * a * h * h, 1e-12);
+    CHECK_NEAR(box.position[2], 0.1, 1e-15);
+    scene_sim_close(&s);
+}
+
 /* Contacts that open and close are none that the correction treats: a box thrown at a stack. */
 TEST(contacts_that_change_are_left_to_the_methods)
 {
