@@ -17,6 +17,7 @@
 #define PERPI_RECORD_FORMAT_VERSION 3 /* 2: joints; 3: energy ledger, momentum account, crossings */
 #define PERPI_RECORD_FORMAT_OLDEST 2  /* the oldest version that is still read */
 #define PERPI_OLD_CONTACT "standard"  /* contact model of recorded scenes that do not name one */
+#define PERPI_OLD_DIRECTION "start"   /* of joints, likewise */
 #define PERPI_USER_CODE_SIZE 512      /* of the attribute user_code, padded with zeros */
 #define PERPI_RECORD_NAME_SIZE 24     /* of a solver's name, padded with zeros */
 

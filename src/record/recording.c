@@ -285,8 +285,8 @@ static perp_status read_header(perp_recording* r)
     h->joint_offset = r->joint_offset;
     h->joint_count = joint_offsets - 1;
     h->scene = r->scene;
-    status = perpi_json_name_contact(r->context, r->scene, h->scene_size, PERPI_OLD_CONTACT,
-                                     &r->named_scene);
+    status = perpi_json_name_defaults(r->context, r->scene, h->scene_size, PERPI_OLD_CONTACT,
+                                      PERPI_OLD_DIRECTION, &r->named_scene);
     if (status != PERP_OK) {
         return status;
     }

@@ -13,7 +13,8 @@ struct perp_recording {
 
     perpi_header header; /* points to the arrays below */
     char* scene;         /* as it is in the file */
-    char* named_scene;   /* with its contact model, if the file's does not name one; else NULL */
+    char*
+        named_scene; /* with what the file's does not name (perpi_json_name_defaults); else NULL */
     int64_t* body_offset;
     char* body_name;
     int64_t* joint_offset;

@@ -192,23 +192,29 @@ perp_status perpi_json_parse(perp_context* context, const char* text, size_t len
     return status;
 }
 
-perp_status perpi_json_name_contact(perp_context* context, const char* text, size_t length,
-                                    const char* model, char** named)
+perp_status perpi_json_name_defaults(perp_context* context, const char* text, size_t length,
+                                     const char* model, const char* direction, char** named)
 {
     *named = NULL;
     const char* brace = length > 0 ? memchr(text, '{', length) : NULL;
     json_t* root = brace != NULL ? json_loadb(text, length, 0, NULL) : NULL;
-    const bool lacks = json_is_object(root) && json_object_get(root, "contact") == NULL;
+    const bool contact = json_is_object(root) && json_object_get(root, "contact") == NULL;
+    const bool joints =
+        json_object_get(root, "joint_direction") == NULL &&
+        (json_object_get(root, "joints") != NULL || json_object_get(root, "include") != NULL);
     const bool alone = json_object_size(root) == 0;
     json_decref(root);
-    if (!lacks) {
+    if (!contact && !joints) {
         return PERP_OK;
     }
-    const size_t size = length + strlen(model) + 32;
+    const size_t size = length + strlen(model) + strlen(direction) + 64;
     const perp_status status = perpi_alloc(context, size, 1, named);
     if (status == PERP_OK) { /* only blanks precede the brace */
-        (void)snprintf(*named, size, "{\"contact\": \"%s\"%s%.*s", model, alone ? "" : ", ",
-                       (int)(text + length - (brace + 1)), brace + 1);
+        (void)snprintf(*named, size, "{%s%s%s%s%s%s%s%s%.*s", contact ? "\"contact\": \"" : "",
+                       contact ? model : "", contact ? "\"" : "", contact && joints ? ", " : "",
+                       joints ? "\"joint_direction\": \"" : "", joints ? direction : "",
+                       joints ? "\"" : "", alone ? "" : ", ", (int)(text + length - (brace + 1)),
+                       brace + 1);
     }
     return status;
 }

@@ -172,7 +172,7 @@ static perp_status read_rotation_rule(perpi_reader* r, const json_t* root, bool*
 
 static perp_status read_joint_direction(perpi_reader* r, const json_t* root, perp_sim_def* def)
 {
-    const char* name = "start";
+    const char* name = PERPI_SCENE_DIRECTION;
     PERPI_TRY(perpi_read_string(r, root, "joint_direction", &name));
     def->joint_middle = strcmp(name, "middle") == 0;
     def->joint_choice = strcmp(name, "auto") == 0;

@@ -77,15 +77,21 @@ static perp_status set_name(perp_context* context, const char* origin, json_t* r
     return PERP_OK;
 }
 
-/* The text of a scene names its contact model, so that the meaning of a recording does not change
- * with the default. */
-static perp_status set_contact(perp_context* context, const char* origin, json_t* root)
+/* The text of a scene names its contact model and the directions of its joints, so that the meaning of a recording does not
+ * change with the defaults. */
+static perp_status set_defaults(perp_context* context, const char* origin, json_t* root)
 {
-    if (!json_is_object(root) || json_object_get(root, "contact") != NULL) {
-        return PERP_OK;
-    }
-    if (json_object_set_new(root, "contact", json_string(PERPI_SCENE_CONTACT)) != 0) {
-        return perpi_fail(context, PERP_ERROR_MEMORY, "%s: out of memory", origin);
+    const bool joints = json_object_get(root, "joints") != NULL || perpi_expands(root);
+    const struct {
+        const char *key, *value;
+        bool asked;
+    } defaults[] = {{"contact", PERPI_SCENE_CONTACT, true},
+                    {"joint_direction", PERPI_SCENE_DIRECTION, joints}};
+    for (size_t i = 0; json_is_object(root) && i < sizeof defaults / sizeof defaults[0]; ++i) {
+        if (defaults[i].asked && json_object_get(root, defaults[i].key) == NULL &&
+            json_object_set_new(root, defaults[i].key, json_string(defaults[i].value)) != 0) {
+            return perpi_fail(context, PERP_ERROR_MEMORY, "%s: out of memory", origin);
+        }
     }
     return PERP_OK;
 }
@@ -431,7 +437,7 @@ static perp_status build_scene(perp_scene* scene, const perp_override* override,
         PERPI_TRY(perpi_json_override(context, scene->origin, scene->source, &override[i]));
     }
     PERPI_TRY(set_name(context, scene->origin, scene->source));
-    PERPI_TRY(set_contact(context, scene->origin, scene->source));
+    PERPI_TRY(set_defaults(context, scene->origin, scene->source));
     scene->expanded = perpi_expands(scene->source);
     scene->embeds = scene->expanded || has_files(scene->source);
     if (scene->embeds) {

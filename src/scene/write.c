@@ -789,8 +789,11 @@ static void put_head(writer* w, json_t* root, const perp_scene_run* run, int32_t
     put_number(w, root, "tolerance", run->tolerance, 1e-8);
     put_flag(w, root, "allow_overlap", run->allow_overlap, false);
     put_flag(w, root, "joint_correction", run->joint_correction, false);
-    if ((run->joint_middle || run->joint_choice) && model->joint_count > 0) {
-        put_text(w, root, "joint_direction", run->joint_middle ? "middle" : "auto");
+    if (model->joint_count > 0) {
+        put_text(w, root, "joint_direction",
+                 run->joint_middle   ? "middle"
+                 : run->joint_choice ? "auto"
+                                     : "start");
     }
     if (run->linear_rotation) {
         put_text(w, root, "rotation", "linear");

@@ -18,6 +18,7 @@ perp_sim_def perp_sim_def_default(void)
                           .duration = 1.0,
                           .stepper = "stewart-trinkle",
                           .contact = "auto",
+                          .joint_choice = true,
                           .solver = "auto",
                           .cone = "quadratic",
                           .directions = 8,

@@ -2,7 +2,8 @@
  *
  * The memory of the last step belongs to its poses. For a body that is moved, its contacts (warm
  * start, sides, deflections of soft layers) and the impulses of its joints are cleared; for every
- * body that is set, the offset that an impact left for the next step. The accounts restart at 0.
+ * body that is set, the offset that an impact left for the next step, and with middle steps by choice the impulses of its
+ * joints. The accounts restart at 0.
  */
 #include <string.h>
 
@@ -62,6 +63,10 @@ perp_status perpi_sim_edit_room(perp_sim* sim)
 void perpi_sim_edit_body(perp_sim* sim, int32_t body, bool moved)
 {
     forget_offset(sim, body);
+    if (sim->work.settings
+            .joint_chosen) { /* semi_implicit.c: whether velocities fit their joints */
+        forget_joints(sim, body);
+    }
     if (moved) {
         forget_contacts(sim, body);
         forget_joints(sim, body);

@@ -34,6 +34,23 @@ static perp_status refuse(const perp_sim* sim, const char* what)
     return perpi_fail(sim->context, PERP_ERROR_UNSUPPORTED, "gradient: %s", what);
 }
 
+/* Middle steps. Gears act through two joints; the step without the contacts of an impact is one of the start. */
+static perp_status check_middle(const perp_sim* sim)
+{
+    const perp_model* model = sim->model;
+    bool gears = false;
+    for (size_t i = 0; i < model->joint_count; ++i) {
+        gears = gears || model->joint[i].type == PERP_JOINT_GEAR;
+    }
+    if (!sim->work.settings.joint_middle || !(gears || model->bounces)) {
+        return PERP_OK;
+    }
+    return refuse(sim, gears ? "gears have no derivative with joint_direction 'middle'; give "
+                               "\"joint_direction\": \"start\""
+                             : "restitution has no derivative with joint_direction 'middle'; give "
+                               "\"joint_direction\": \"start\"");
+}
+
 perp_status perpi_gradient_check_sim(perp_sim* sim)
 {
     const perp_model* model = sim->model;
@@ -45,9 +62,9 @@ perp_status perpi_gradient_check_sim(perp_sim* sim)
     if (model->impact_law == PERP_IMPACT_POISSON && model->bounces) {
         return refuse(sim, "Poisson's law of impact has no derivative; use Newton's");
     }
-    if (sim->work.settings.joint_middle) {
-        return refuse(
-            sim, "joint_direction 'middle' has no derivative; give \"joint_direction\": \"start\"");
+    const perp_status middle = check_middle(sim);
+    if (middle != PERP_OK) {
+        return middle;
     }
     for (size_t i = 0; sim->correction.project != NULL && i < model->joint_count; ++i) {
         if (model->joint[i].type == PERP_JOINT_GEAR && !perpi_gear_soft(&model->joint[i])) {

@@ -20,6 +20,10 @@ static perp_status check_smooth(const perp_sim* sim)
         return refuse(sim, "impacts with restitution have no smoothed gradient; set restitution to "
                            "0");
     }
+    if (sim->work.settings.joint_middle) {
+        return refuse(sim, "middle steps have no smoothed gradient; give \"joint_direction\": "
+                           "\"start\"");
+    }
     if (sim->correction.project != NULL) {
         return refuse(sim, "joint_correction has no smoothed gradient; set it to false");
     }

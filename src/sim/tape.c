@@ -38,11 +38,11 @@ perp_status perpi_tape_reserve(perpi_tape* t, size_t frames)
 }
 
 /* What the step reports of laws that were not the scene's. */
-static unsigned flags_of(const perp_step_info* info)
+static unsigned flags_of(const perp_step_info* info, bool middle)
 {
     const bool other = info->fallbacks > 0 || info->crossings > 0 || info->joints_kept > 0 ||
                        info->semi_implicit > 0 || info->accepted_unsolved ||
-                       info->corrections < 0 || info->unsolved_impact > 0;
+                       (info->corrections < 0 && !middle) || info->unsolved_impact > 0;
     return other ? PERPI_LINEAR_FALLBACK : 0;
 }
 
@@ -95,8 +95,8 @@ static perp_status push_parts(perpi_tape* t, const perp_sim* sim)
     const perpi_state *s = &sim->state, *whole = &a->whole.state, *half = &a->half.state;
     const bool solved = sim->v_solved != NULL;
     const double h = s->h_last, start = s->time - h;
-    const unsigned flags =
-        flags_of(&a->whole.info) | flags_of(&a->half.info) | flags_of(&sim->info);
+    const unsigned flags = flags_of(&a->whole.info, false) | flags_of(&a->half.info, false) |
+                           flags_of(&sim->info, false);
     perp_status status = push_frame(
         t,
         &(perpi_tape_frame){
@@ -125,6 +125,8 @@ perp_status perpi_tape_push(perpi_tape* t, const perp_sim* sim)
 {
     const perpi_state* s = &sim->state;
     const bool first = s->step == 0;
+    const bool middle =
+        !first && sim->work.settings.joint_middle && sim->info.corrections == PERPI_STEP_MIDDLE;
     perp_status status = PERP_OK;
     if (sim->adaptive && !first && !s->after_impact) {
         status = push_parts(t, sim);
@@ -135,7 +137,8 @@ perp_status perpi_tape_push(perpi_tape* t, const perp_sim* sim)
                                     .tick = s->tick,
                                     .step = s->step,
                                     .kind = first ? PERP_STEP_TIME : sim->info.kind,
-                                    .flags = first ? 0 : flags_of(&sim->info)};
+                                    .middle = middle,
+                                    .flags = first ? 0 : flags_of(&sim->info, middle)};
     return status != PERP_OK
                ? status
                : push_frame(t, &frame,
@@ -153,7 +156,7 @@ perp_status perpi_tape_push_trial(perpi_tape* t, const perp_sim* sim)
                                     .tick = s->tick,
                                     .step = sim->state.step + 1,
                                     .kind = PERP_STEP_TIME,
-                                    .flags = flags_of(&sim->trial.info)};
+                                    .flags = flags_of(&sim->trial.info, false)};
     if (t->count > 0 && t->frame[t->count - 1].step >= frame.step) { /* the step is tried again */
         t->count -= 1;
         t->contact_used = t->frame[t->count].contact;

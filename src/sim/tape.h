@@ -20,6 +20,7 @@ typedef struct perpi_tape_frame {
     double ease;        /* of the joints in parts of adaptive steps; else 0 */
     int64_t tick, step; /* step: steps and impacts up to the state */
     perp_step_kind kind;
+    bool middle;    /* a middle step (step/middle.c) of a run whose joints have them */
     unsigned flags; /* perpi_linear_flag: what the step itself reports */
     size_t contact;
     int32_t contact_count;

@@ -49,17 +49,16 @@ static mat3 inertia_turn(mat3 I, vec3 a)
 /* ---- bodies --------------------------------------------------------------------------------------*/
 
 /* Forces of wrenches by the rotation of the body: those given in its frame, and arms. */
-static void differentiate_wrenches(const perpi_step_input* in, const perpi_pose* pose,
-                                   perpi_linear_body* b)
+void perpi_linear_wrenches(const perp_model* model, double t, double h, const perpi_pose* pose,
+                           perpi_linear_body* b)
 {
-    const perp_model* model = in->model;
     b->force_turn = b->torque_turn = ZERO;
     for (int32_t i = model->body[b->body].wrench; i >= 0; i = model->wrench[i].next) {
         const perpi_wrench* w = &model->wrench[i];
-        vec3 f = v3(perpi_value_at(&w->force[0], in->t), perpi_value_at(&w->force[1], in->t),
-                    perpi_value_at(&w->force[2], in->t));
-        vec3 m = v3(perpi_value_at(&w->torque[0], in->t), perpi_value_at(&w->torque[1], in->t),
-                    perpi_value_at(&w->torque[2], in->t));
+        vec3 f = v3(perpi_value_at(&w->force[0], t), perpi_value_at(&w->force[1], t),
+                    perpi_value_at(&w->force[2], t));
+        vec3 m = v3(perpi_value_at(&w->torque[0], t), perpi_value_at(&w->torque[1], t),
+                    perpi_value_at(&w->torque[2], t));
         const vec3 arm = m3_mul(pose->R, w->at);
         mat3 df = ZERO, dm = ZERO;
         if (w->body_frame) {
@@ -71,8 +70,8 @@ static void differentiate_wrenches(const perpi_step_input* in, const perpi_pose*
         /* d(r x f) = (phi x r) x f + r x df = f x (r x phi) + r x df */
         dm = m3_madd(dm, 1.0, m3_mm(m3_cross(f), m3_cross(arm)));
         dm = m3_madd(dm, 1.0, m3_mm(m3_cross(arm), df));
-        b->force_turn = m3_madd(b->force_turn, in->h, df);
-        b->torque_turn = m3_madd(b->torque_turn, in->h, dm);
+        b->force_turn = m3_madd(b->force_turn, h, df);
+        b->torque_turn = m3_madd(b->torque_turn, h, dm);
     }
 }
 
@@ -121,7 +120,7 @@ static void shift_rotation(const perpi_linear_step* l, perpi_linear_body* b)
 }
 
 /* The rotation after the step: exp(r) with r = h w', or of the linear update w' 2 atan(h |w'| / 2) / |w'|. */
-static void differentiate_rotation(const perpi_linear_step* l, perpi_linear_body* b, vec3 w)
+void perpi_linear_rotation(const perpi_linear_step* l, perpi_linear_body* b, vec3 w)
 {
     const double h = l->step.in.h, rate = v3_norm(w);
     if (!l->step.in.settings->linear_rotation) {
@@ -153,6 +152,7 @@ static void differentiate_carry(const perpi_linear_step* l, const perpi_body* bo
     const vec3 L = v3_sub(m3_mul(b->I, w_next), l->f->gyroscopic[b->body]);
     b->carry = inverse;
     b->carry_turn = m3_madd(m3_mm(inverse, m3_cross(L)), -1.0, m3_cross(w_state));
+    b->L_next = b->I;
     b->L_turn = m3_madd(inertia_turn(b->I, w_next), 1.0, inertia_turn(b->I, w));
     b->L_turn = m3_madd(b->L_turn, -1.0, b->spin_turn);
     b->L_rate = m3_madd(b->I, -1.0, b->spin_rate);
@@ -201,11 +201,14 @@ static perp_status make_body(perpi_linear_step* l, int32_t index, perpi_linear_b
         make_body_of_impact(l, body, b);
         return PERP_OK;
     }
+    if (l->step.middle) {
+        return perpi_linear_middle_body(l, b);
+    }
     const double linear = body->mass + in->h * body->drag_linear;
     for (int i = 0; i < 3; ++i) {
         b->M_inverse[i] = 1.0 / linear;
     }
-    differentiate_wrenches(in, &f->pose[index], b);
+    perpi_linear_wrenches(model, in->t, in->h, &f->pose[index], b);
     if (!b->turns) {
         return PERP_OK;
     }
@@ -226,7 +229,7 @@ static perp_status make_body(perpi_linear_step* l, int32_t index, perpi_linear_b
     memcpy(b->M_inverse + 3, inverse.m, sizeof inverse.m);
     const vec3 w = perpi_state_rate(model, in->v, index);
     const vec3 w_next = v3_from(l->v + f->dof[b->block] + 3);
-    differentiate_rotation(l, b, w_next);
+    perpi_linear_rotation(l, b, w_next);
     b->spin_rate = b->I;
     b->spin_torque = m3_identity();
     if (!b->unround) {

@@ -20,7 +20,7 @@ static const double CLOSED = 1e-9, STILL = 1e-8, SAME = 1e-6;
 bool perpi_linear_closes(const perpi_linear_step* l, int32_t constraint)
 {
     const int32_t k = constraint - l->f->contact_count;
-    return l->step.corrected && k >= 0 && k < l->f->joint_count && l->f->place[k].slot == 0;
+    return l->ends && k >= 0 && k < l->f->joint_count && l->f->place[k].slot == 0;
 }
 
 /* ---- rows at the end ------------------------------------------------------------------------------*/
@@ -159,12 +159,15 @@ static const perpi_joint* closed_joint(const perpi_linear_step* l, int32_t const
                : NULL;
 }
 
-void perpi_linear_close(const perpi_linear_step* l, const double* dx, double* r_u)
+void perpi_linear_close(const perpi_linear_step* l, const double* dx, double* r_v, double* r_u)
 {
     const perpi_linear_size at = perpi_linear_size_of(l->step.in.model);
     double *end = l->middle, *still = end + 3 * at.total;
     memset(still, 0, (size_t)l->dofs * sizeof *still);
     perpi_linear_advance(l, dx, still, end);
+    if (l->step.middle) {
+        perpi_linear_middle_end(l, end + at.q, r_v, r_u);
+    }
     for (int32_t i = l->f->contact_count; i < l->f->contact_count + l->f->joint_count; ++i) {
         const perpi_joint* joint = closed_joint(l, i);
         const perp_constraint* c = &l->f->constraint[i];
@@ -178,12 +181,16 @@ void perpi_linear_close(const perpi_linear_step* l, const double* dx, double* r_
     }
 }
 
-void perpi_linear_close_adjoint(const perpi_linear_step* l, const double* m_u, double* y)
+void perpi_linear_close_adjoint(const perpi_linear_step* l, const double* m_v, const double* m_u,
+                                double* y)
 {
     const perpi_linear_size at = perpi_linear_size_of(l->step.in.model);
     double *end = l->middle, *unused = end + 3 * at.total;
     memset(end, 0, (size_t)at.total * sizeof *end);
     memset(unused, 0, (size_t)l->dofs * sizeof *unused);
+    if (l->step.middle) {
+        perpi_linear_middle_end_adjoint(l, m_v, m_u, end + at.q);
+    }
     for (int32_t i = l->f->contact_count; i < l->f->contact_count + l->f->joint_count; ++i) {
         const perpi_joint* joint = closed_joint(l, i);
         const perp_constraint* c = &l->f->constraint[i];

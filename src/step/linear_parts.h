@@ -6,6 +6,7 @@
  * linear_vary.c   what parameters change
  * linear_terms.c  terms of rows that act on more than a pair of bodies
  * linear_correct.c joints that are closed at the end of a step, and the projection of the velocities
+ * linear_middle.c middle steps, whose rows depend on the poses at their end
  * linear_given.c  what the velocities of prescribed bodies change
  * linear_impact.c impacts of fixed steps, and the offset of the poses that they leave
  * linear_displaced.c steps that start displaced by such an offset
@@ -37,10 +38,18 @@ typedef struct perpi_linear_body {
     mat3 turn_turn, turn_rate;    /* d (rotation after the step) by that before it, and by w' */
     mat3 turn_offset;             /* and by that of the offset */
     /* angular velocity of the state after the step: dw_s = carry_turn dphi' + carry dL,
-     * dL = L_turn dphi + I dw' + L_rate dw + L_torque h dtorque */
-    mat3 carry_turn, carry, L_turn, L_rate, L_torque;
+     * dL = L_turn dphi + L_next dw' + L_rate dw + L_torque h dtorque */
+    mat3 carry_turn, carry, L_turn, L_next, L_rate, L_torque;
+    mat3 middle_force,
+        middle_torque;    /* of a middle step: d (M v* - k) by w*, through the pose at the middle */
     double M_inverse[12]; /* linear 3, then angular 9 */
 } perpi_linear_body;
+
+/* Of a middle step: rows and impulses of a joint by the poses at its end. */
+typedef struct perpi_linear_end {
+    int32_t constraint; /* -1: a known impulse */
+    perpi_constraint_derivative d;
+} perpi_linear_end;
 
 /* A contact of an impact that has a time: derivatives by q, v, the offset, and the changes of velocity in the step without
  * the contacts of the impact and of free bodies; columns as of perpi_constraint_derivative. */
@@ -125,6 +134,10 @@ struct perpi_linear_step {
     double *R, *closed_by, *middle, *carried;
     size_t R_capacity, closed_capacity, middle_capacity, carried_capacity;
     perpi_linear_step* project;
+    bool ends; /* rows of joints hold at the end of the step: corrected, or a middle step */
+    perpi_linear_end* end;
+    size_t end_capacity;
+    int32_t end_count;
     perpi_joint_input* held;
     int32_t* held_contact; /* their indices in the step */
     size_t held_capacity, held_contact_capacity;
@@ -187,8 +200,9 @@ PERP_NODISCARD perp_status perpi_linear_carry(perpi_linear_step* l);
 /* These rows: their speeds, R, derivatives; then the part of displacements at the start in r_u, its transpose, and that of
  * a variation, whose end is l->q_next. */
 PERP_NODISCARD perp_status perpi_linear_close_rows(perpi_linear_step* l);
-void perpi_linear_close(const perpi_linear_step* l, const double* dx, double* r_u);
-void perpi_linear_close_adjoint(const perpi_linear_step* l, const double* m_u, double* y);
+void perpi_linear_close(const perpi_linear_step* l, const double* dx, double* r_v, double* r_u);
+void perpi_linear_close_adjoint(const perpi_linear_step* l, const double* m_v, const double* m_u,
+                                double* y);
 void perpi_linear_close_vary(const perpi_linear_step* l, const perpi_step_input* in, double weight,
                              double* r_u);
 /* The projection after the step: dx is that after the step, and becomes that of the state. */
@@ -235,8 +249,25 @@ void perpi_linear_meeting_vary(const perpi_linear_step* l, const perp_model* mod
 /* Where the displacement of column c of two bodies stands; -1: nowhere. */
 int32_t perpi_linear_place(const perpi_linear_step* l, const int32_t body[2], int32_t c);
 
-/* linear_body.c */
+/* linear_body.c: the second for the rotation of forces at a pose, by h times them. */
 PERP_NODISCARD perp_status perpi_linear_bodies(perpi_linear_step* l);
+void perpi_linear_wrenches(const perp_model* model, double t, double h, const perpi_pose* pose,
+                           perpi_linear_body* b);
+/* The rotation after the step. */
+void perpi_linear_rotation(const perpi_linear_step* l, perpi_linear_body* b, vec3 w);
+
+/* linear_middle.c: of a body; of the rows, and R of those that do not hold at the end. */
+PERP_NODISCARD perp_status perpi_linear_middle_body(const perpi_linear_step* l,
+                                                    perpi_linear_body* b);
+PERP_NODISCARD perp_status perpi_linear_middle_rows(perpi_linear_step* l);
+/* M v* - k - J' p changes with v* by M + X: adds X, or its transpose, to the matrix, and subtracts X v from x. */
+void perpi_linear_middle_factor(perpi_linear_step* l);
+void perpi_linear_middle_subtract(const perpi_linear_step* l, const double* v, double* x);
+/* Displacements of the poses at the end, and the transpose. */
+void perpi_linear_middle_end(const perpi_linear_step* l, const double* dq, double* r_v,
+                             double* r_u);
+void perpi_linear_middle_end_adjoint(const perpi_linear_step* l, const double* m_v,
+                                     const double* m_u, double* yq);
 
 /* linear_displaced.c: if the offset displaces bodies before the step, its start becomes the displaced one; then its
  * displacements, and derivatives by those of the state. Flags contacts of such bodies that act. */
@@ -247,6 +278,8 @@ void perpi_linear_displaced_flag(perpi_linear_step* l);
 
 /* linear_system.c: fills K, or its transpose, and factors it. */
 PERP_NODISCARD perp_status perpi_linear_factor(perpi_linear_step* l);
+/* The block of the matrix in row a and column b. */
+double* perpi_linear_block(const perpi_linear_step* l, int32_t a, int32_t b, int32_t* stride);
 /* Forward: M v - J' p = a, A R v + B p = c. Transposed: M v + R' A' p = a, -J v + B' p = c. In: a, c; out: v, p. */
 void perpi_linear_solve(perpi_linear_step* l, double* a, double* c, int rounds);
 /* out = J v of one constraint, and out += J' x; law: with the rows R of its law. */

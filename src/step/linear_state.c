@@ -486,54 +486,14 @@ static void carry_forces_adjoint(const perpi_linear_step* l, const double* nv, d
     }
 }
 
-void perpi_linear_advance(const perpi_linear_step* l, const double* dx, const double* dv_problem,
-                          double* next)
+/* Integrals of controllers after the step, and the transpose. */
+static void advance_integrals(const perpi_linear_step* l, const double* dx,
+                              const double* dv_problem, double* next)
 {
     const perp_model* model = l->step.in.model;
     const perpi_linear_size at = perpi_linear_size_of(model);
-    const double *dq = dx + at.q, *dv = dx + at.v;
-    double *nq = next + at.q, *nv = next + at.v;
+    const double* dq = dx + at.q;
     const double h = l->step.impact ? 0.0 : l->step.in.h;
-    const bool shifted = !l->step.impact && l->step.offset != NULL;
-    memset(next, 0, (size_t)at.total * sizeof *next);
-    for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
-        const perpi_body* body = &model->body[i];
-        if (body->dofs > 0 || (!l->step.impact && !keeps_displacement(body))) {
-            continue;
-        }
-        perpi_linear_add_place(l, nq, i, read_place(l, dq, i));
-        perpi_linear_add_turn(l, nq, i, m3_mul(prescribed_turn(l, i), read_turn(l, dq, i)));
-    }
-    for (int32_t i = 0; i < l->body_count; ++i) {
-        const perpi_linear_body* b = &l->body[i];
-        const double* w = dv_problem + l->f->dof[b->block];
-        const vec3 linear = v3(w[0], w[1], model->dimension == 3 ? w[2] : 0.0);
-        const vec3 rate = block_turn(l, b, dv_problem), turn = read_turn(l, dq, b->body);
-        perpi_linear_add_place(l, nq, b->body, v3_madd(read_place(l, dq, b->body), h, linear));
-        perpi_linear_add_place(l, nv, b->body, linear);
-        if (shifted) {
-            perpi_linear_add_place(l, nq, b->body, read_place(l, dx + at.offset, b->body));
-        }
-        if (!b->turns) {
-            perpi_linear_add_turn(l, nq, b->body, turn);
-            continue;
-        }
-        vec3 turned = v3_add(m3_mul(b->turn_turn, turn), m3_mul(b->turn_rate, rate));
-        if (shifted) {
-            turned = v3_add(turned, m3_mul(b->turn_offset, read_turn(l, dx + at.offset, b->body)));
-        }
-        perpi_linear_add_turn(l, nq, b->body, turned);
-        if (!b->unround || !l->step.carries) {
-            perpi_linear_add_turn(l, nv, b->body, rate);
-            continue;
-        }
-        vec3 L = v3_add(m3_mul(b->L_turn, turn), m3_mul(b->I, rate));
-        L = v3_add(L, m3_mul(b->L_rate, read_turn(l, dv, b->body)));
-        L = v3_add(L, m3_mul(b->L_torque, m3_mul(b->torque_turn, turn)));
-        perpi_linear_add_turn(l, nv, b->body,
-                              v3_add(m3_mul(b->carry_turn, turned), m3_mul(b->carry, L)));
-    }
-    carry_forces(l, dq, dv, nv);
     for (int32_t i = 0; i < (int32_t)model->controller_count; ++i) {
         next[at.s + i] = dx[at.s + i];
         if (l->step.impact || !integrates(l, i)) {
@@ -557,64 +517,15 @@ void perpi_linear_advance(const perpi_linear_step* l, const double* dx, const do
         }
         next[at.s + i] += h * error;
     }
-    memcpy(next + at.before, dq, (size_t)at.n * sizeof *next);
-    if (l->met) {
-        perpi_linear_offset(l, dx, dv_problem, next);
-    }
 }
 
-/* Its transpose: y += of the state, m += of the velocities of the problem. */
-void perpi_linear_advance_adjoint(const perpi_linear_step* l, const double* y_next, double* y,
-                                  double* m)
+static void advance_integrals_adjoint(const perpi_linear_step* l, const double* y_next, double* y,
+                                      double* m)
 {
     const perp_model* model = l->step.in.model;
     const perpi_linear_size at = perpi_linear_size_of(model);
-    const double *nq = y_next + at.q, *nv = y_next + at.v;
-    double *yq = y + at.q, *yv = y + at.v;
+    double* yq = y + at.q;
     const double h = l->step.impact ? 0.0 : l->step.in.h;
-    const bool shifted = !l->step.impact && l->step.offset != NULL;
-    for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
-        const perpi_body* body = &model->body[i];
-        if (body->dofs > 0 || (!l->step.impact && !keeps_displacement(body))) {
-            continue;
-        }
-        perpi_linear_add_place(l, yq, i, read_place(l, nq, i));
-        perpi_linear_add_turn(l, yq, i, m3_tmul(prescribed_turn(l, i), read_turn(l, nq, i)));
-    }
-    for (int32_t i = 0; i < l->body_count; ++i) {
-        const perpi_linear_body* b = &l->body[i];
-        const vec3 place = read_place(l, nq, b->body);
-        const vec3 linear = v3_madd(read_place(l, nv, b->body), h, place);
-        for (int32_t k = 0; k < model->dimension; ++k) {
-            m[l->f->dof[b->block] + k] += v3_get(linear, k);
-        }
-        perpi_linear_add_place(l, yq, b->body, place);
-        if (shifted) {
-            perpi_linear_add_place(l, y + at.offset, b->body, place);
-        }
-        vec3 turned = read_turn(l, nq, b->body);
-        const vec3 rate = read_turn(l, nv, b->body);
-        if (!b->turns) {
-            perpi_linear_add_turn(l, yq, b->body, turned);
-            continue;
-        }
-        if (!b->unround || !l->step.carries) {
-            add_block_turn(l, b, rate, m);
-        } else {
-            const vec3 L = m3_tmul(b->carry, rate);
-            turned = v3_add(turned, m3_tmul(b->carry_turn, rate));
-            add_block_turn(l, b, m3_tmul(b->I, L), m);
-            perpi_linear_add_turn(l, yv, b->body, m3_tmul(b->L_rate, L));
-            perpi_linear_add_turn(l, yq, b->body, m3_tmul(b->L_turn, L));
-            perpi_linear_add_turn(l, yq, b->body, m3_tmul(b->torque_turn, m3_tmul(b->L_torque, L)));
-        }
-        perpi_linear_add_turn(l, yq, b->body, m3_tmul(b->turn_turn, turned));
-        if (shifted) {
-            perpi_linear_add_turn(l, y + at.offset, b->body, m3_tmul(b->turn_offset, turned));
-        }
-        add_block_turn(l, b, m3_tmul(b->turn_rate, turned), m);
-    }
-    carry_forces_adjoint(l, nv, yq, yv);
     for (int32_t i = 0; i < (int32_t)model->controller_count; ++i) {
         const double s = y_next[at.s + i];
         y[at.s + i] += s;
@@ -637,6 +548,130 @@ void perpi_linear_advance_adjoint(const perpi_linear_step* l, const double* y_ne
             }
         }
     }
+}
+
+void perpi_linear_advance(const perpi_linear_step* l, const double* dx, const double* dv_problem,
+                          double* next)
+{
+    const perp_model* model = l->step.in.model;
+    const perpi_linear_size at = perpi_linear_size_of(model);
+    const double *dq = dx + at.q, *dv = dx + at.v;
+    double *nq = next + at.q, *nv = next + at.v;
+    const double h = l->step.impact ? 0.0 : l->step.in.h;
+    const bool shifted = !l->step.impact && l->step.offset != NULL;
+    const double gain = l->step.middle ? 2.0 : 1.0; /* v' = 2 v* - v */
+    memset(next, 0, (size_t)at.total * sizeof *next);
+    for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
+        const perpi_body* body = &model->body[i];
+        if (body->dofs > 0 || (!l->step.impact && !keeps_displacement(body))) {
+            continue;
+        }
+        perpi_linear_add_place(l, nq, i, read_place(l, dq, i));
+        perpi_linear_add_turn(l, nq, i, m3_mul(prescribed_turn(l, i), read_turn(l, dq, i)));
+    }
+    for (int32_t i = 0; i < l->body_count; ++i) {
+        const perpi_linear_body* b = &l->body[i];
+        const double* w = dv_problem + l->f->dof[b->block];
+        const vec3 linear = v3(w[0], w[1], model->dimension == 3 ? w[2] : 0.0);
+        const vec3 rate = block_turn(l, b, dv_problem), turn = read_turn(l, dq, b->body);
+        perpi_linear_add_place(l, nq, b->body, v3_madd(read_place(l, dq, b->body), h, linear));
+        perpi_linear_add_place(l, nv, b->body, v3_scale(gain, linear));
+        if (l->step.middle) {
+            perpi_linear_add_place(l, nv, b->body, v3_neg(read_place(l, dv, b->body)));
+        }
+        if (shifted) {
+            perpi_linear_add_place(l, nq, b->body, read_place(l, dx + at.offset, b->body));
+        }
+        if (!b->turns) {
+            perpi_linear_add_turn(l, nq, b->body, turn);
+            continue;
+        }
+        vec3 turned = v3_add(m3_mul(b->turn_turn, turn), m3_mul(b->turn_rate, rate));
+        if (shifted) {
+            turned = v3_add(turned, m3_mul(b->turn_offset, read_turn(l, dx + at.offset, b->body)));
+        }
+        perpi_linear_add_turn(l, nq, b->body, turned);
+        if (!b->unround || !l->step.carries) {
+            perpi_linear_add_turn(l, nv, b->body, v3_scale(gain, rate));
+            if (l->step.middle) {
+                perpi_linear_add_turn(l, nv, b->body, v3_neg(read_turn(l, dv, b->body)));
+            }
+            continue;
+        }
+        vec3 L = v3_add(m3_mul(b->L_turn, turn), m3_mul(b->L_next, rate));
+        L = v3_add(L, m3_mul(b->L_rate, read_turn(l, dv, b->body)));
+        L = v3_add(L, m3_mul(b->L_torque, m3_mul(b->torque_turn, turn)));
+        perpi_linear_add_turn(l, nv, b->body,
+                              v3_add(m3_mul(b->carry_turn, turned), m3_mul(b->carry, L)));
+    }
+    carry_forces(l, dq, dv, nv);
+    advance_integrals(l, dx, dv_problem, next);
+    memcpy(next + at.before, dq, (size_t)at.n * sizeof *next);
+    if (l->met) {
+        perpi_linear_offset(l, dx, dv_problem, next);
+    }
+}
+
+/* Its transpose: y += of the state, m += of the velocities of the problem. */
+void perpi_linear_advance_adjoint(const perpi_linear_step* l, const double* y_next, double* y,
+                                  double* m)
+{
+    const perp_model* model = l->step.in.model;
+    const perpi_linear_size at = perpi_linear_size_of(model);
+    const double *nq = y_next + at.q, *nv = y_next + at.v;
+    double *yq = y + at.q, *yv = y + at.v;
+    const double h = l->step.impact ? 0.0 : l->step.in.h;
+    const bool shifted = !l->step.impact && l->step.offset != NULL;
+    const double gain = l->step.middle ? 2.0 : 1.0; /* v' = 2 v* - v */
+    for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
+        const perpi_body* body = &model->body[i];
+        if (body->dofs > 0 || (!l->step.impact && !keeps_displacement(body))) {
+            continue;
+        }
+        perpi_linear_add_place(l, yq, i, read_place(l, nq, i));
+        perpi_linear_add_turn(l, yq, i, m3_tmul(prescribed_turn(l, i), read_turn(l, nq, i)));
+    }
+    for (int32_t i = 0; i < l->body_count; ++i) {
+        const perpi_linear_body* b = &l->body[i];
+        const vec3 place = read_place(l, nq, b->body);
+        const vec3 linear = v3_madd(v3_scale(gain, read_place(l, nv, b->body)), h, place);
+        for (int32_t k = 0; k < model->dimension; ++k) {
+            m[l->f->dof[b->block] + k] += v3_get(linear, k);
+        }
+        perpi_linear_add_place(l, yq, b->body, place);
+        if (l->step.middle) {
+            perpi_linear_add_place(l, yv, b->body, v3_neg(read_place(l, nv, b->body)));
+        }
+        if (shifted) {
+            perpi_linear_add_place(l, y + at.offset, b->body, place);
+        }
+        vec3 turned = read_turn(l, nq, b->body);
+        const vec3 rate = read_turn(l, nv, b->body);
+        if (!b->turns) {
+            perpi_linear_add_turn(l, yq, b->body, turned);
+            continue;
+        }
+        if (!b->unround || !l->step.carries) {
+            add_block_turn(l, b, v3_scale(gain, rate), m);
+            if (l->step.middle) {
+                perpi_linear_add_turn(l, yv, b->body, v3_neg(rate));
+            }
+        } else {
+            const vec3 L = m3_tmul(b->carry, rate);
+            turned = v3_add(turned, m3_tmul(b->carry_turn, rate));
+            add_block_turn(l, b, m3_tmul(b->L_next, L), m);
+            perpi_linear_add_turn(l, yv, b->body, m3_tmul(b->L_rate, L));
+            perpi_linear_add_turn(l, yq, b->body, m3_tmul(b->L_turn, L));
+            perpi_linear_add_turn(l, yq, b->body, m3_tmul(b->torque_turn, m3_tmul(b->L_torque, L)));
+        }
+        perpi_linear_add_turn(l, yq, b->body, m3_tmul(b->turn_turn, turned));
+        if (shifted) {
+            perpi_linear_add_turn(l, y + at.offset, b->body, m3_tmul(b->turn_offset, turned));
+        }
+        add_block_turn(l, b, m3_tmul(b->turn_rate, turned), m);
+    }
+    carry_forces_adjoint(l, nv, yq, yv);
+    advance_integrals_adjoint(l, y_next, y, m);
     for (int32_t i = 0; i < at.n; ++i) {
         yq[i] += y_next[at.before + i];
     }

@@ -69,7 +69,7 @@ void perpi_linear_step_destroy(perpi_linear_step* l)
                            l->R,           l->closed_by,
                            l->middle,      l->carried,
                            l->held,        l->held_contact,
-                           l->given};
+                           l->given,       l->end};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(l->context, owned[i]);
     }
@@ -476,6 +476,11 @@ static void shift_impulses(perpi_linear_step* l)
 static perp_status formulate_step(perpi_linear_step* l)
 {
     perpi_step_input* in = &l->step.in;
+    if (l->step.middle) {
+        in->middle = true;
+        in->q_end = l->step.q_end;
+        in->v_end = l->step.v_solved;
+    }
     if (!l->step.impact) {
         return perpi_formulate(l->f, in);
     }
@@ -542,6 +547,13 @@ static perp_status find_rebounds(perpi_linear_step* l)
     return PERP_OK;
 }
 
+/* Rows that hold at the end of the step, and those of a middle step. */
+static perp_status close_rows(perpi_linear_step* l)
+{
+    const perp_status status = perpi_linear_close_rows(l);
+    return status == PERP_OK && l->step.middle ? perpi_linear_middle_rows(l) : status;
+}
+
 perp_status perpi_linear_step_make(perpi_linear_step* l, const perpi_taken_step* step,
                                    const perpi_linear_options* options)
 {
@@ -549,8 +561,8 @@ perp_status perpi_linear_step_make(perpi_linear_step* l, const perpi_taken_step*
     l->options = *options;
     l->report = (perpi_linear_report){.margin = INFINITY, .margin_constraint = -1};
     l->columns = perpi_pair_columns(step->in.model);
-    l->frozen_done = false;
-    l->met = l->knows_gain = false;
+    l->ends = step->corrected || step->middle;
+    l->frozen_done = l->met = l->knows_gain = false;
     perp_status status = perpi_linear_displace_start(l);
     l->report.flags |= perpi_linear_starts_displaced(l) ? PERPI_LINEAR_CHOICE : 0; /* impacts */
     if (status == PERP_OK) {
@@ -591,7 +603,7 @@ perp_status perpi_linear_step_make(perpi_linear_step* l, const perpi_taken_step*
         return status;
     }
     perpi_linear_evaluate_rows(l);
-    status = step->corrected ? perpi_linear_close_rows(l) : PERP_OK;
+    status = l->ends ? close_rows(l) : PERP_OK;
     if (status == PERP_OK) {
         status = choose_laws(l);
         perpi_linear_displaced_flag(l);

@@ -40,7 +40,9 @@ typedef struct perpi_taken_step {
     bool carries;                /* the state keeps angular momentum (momentum.h) */
     bool free;      /* no constraint acts; its end is that of free bodies and not read */
     bool corrected; /* joints are closed at its end, and velocities projected (joint_correction) */
-    bool impact;    /* an impact by Newton's law instead of a step in time; h is not read */
+    bool
+        middle; /* a middle step (middle.c): v_solved are its mean velocities. Not with corrected */
+    bool impact; /* an impact by Newton's law instead of a step in time; h is not read */
     /* The step before, for the slip of rolling contacts (rolling.c); NULL: there was none. */
     const double* q_before;
     const perp_contact* contact_before;

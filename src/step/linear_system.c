@@ -20,7 +20,7 @@ static const double* side_rows(const perpi_linear_step* l, int32_t i, int side, 
 static void law_rows(const perpi_linear_step* l, int32_t i, int side, double* R, int32_t* n)
 {
     const double* J = side_rows(l, i, side, n);
-    J = l->step.corrected ? l->R + (J - l->f->problem.J) : J;
+    J = l->ends ? l->R + (J - l->f->problem.J) : J;
     memcpy(R, J, (size_t)(l->f->constraint[i].rows * *n) * sizeof *R);
     if (l->law[i].closing != i) {
         memcpy(R, side_rows(l, l->law[i].closing, side, n), (size_t)*n * sizeof *R);
@@ -29,7 +29,8 @@ static void law_rows(const perpi_linear_step* l, int32_t i, int side, double* R,
 
 static bool acts_between(const perpi_linear_step* l, int32_t i)
 {
-    return l->law[i].acts && l->f->constraint[i].block[0] >= 0 && l->f->constraint[i].block[1] >= 0;
+    return (l->law[i].acts || l->step.middle) && l->f->constraint[i].block[0] >= 0 &&
+           l->f->constraint[i].block[1] >= 0;
 }
 
 /* Blocks of K: the diagonal, and pairs of blocks with an acting constraint; ascending, each once. */
@@ -103,7 +104,7 @@ static perp_status find_pattern(perpi_linear_step* l)
     return perpi_block_lu_analyse(l->lu, (int32_t)blocks, l->fill, l->start, l->column);
 }
 
-static double* block_at(const perpi_linear_step* l, int32_t a, int32_t b, int32_t* stride)
+double* perpi_linear_block(const perpi_linear_step* l, int32_t a, int32_t b, int32_t* stride)
 {
     int32_t low = l->start[a], high = l->start[a + 1];
     while (low < high) {
@@ -148,7 +149,7 @@ static void add_constraint(perpi_linear_step* l, int32_t i)
                 continue;
             }
             int32_t stride;
-            double* K = block_at(l, c->block[s], c->block[t], &stride);
+            double* K = perpi_linear_block(l, c->block[s], c->block[t], &stride);
             for (int32_t a = 0; a < rows; ++a) {
                 double x[6] = {0};
                 for (int32_t b = 0; b < rows; ++b) {
@@ -177,7 +178,7 @@ perp_status perpi_linear_factor(perpi_linear_step* l)
     const double* M = P->M;
     for (int32_t b = 0; b < P->block_count; ++b) {
         int32_t stride;
-        double* K = block_at(l, b, b, &stride);
+        double* K = perpi_linear_block(l, b, b, &stride);
         const int32_t n = P->dof[b + 1] - P->dof[b];
         for (int32_t i = 0; i < n; ++i) {
             memcpy(K + i * stride, M + i * n, (size_t)n * sizeof *M);
@@ -188,6 +189,9 @@ perp_status perpi_linear_factor(perpi_linear_step* l)
         if (l->law[i].acts) {
             add_constraint(l, i);
         }
+    }
+    if (l->step.middle) {
+        perpi_linear_middle_factor(l);
     }
     if (!perpi_block_lu_factor(l->lu)) {
         l->report.flags |= PERPI_LINEAR_SINGULAR;
@@ -206,7 +210,7 @@ void perpi_linear_add_rows(const perpi_linear_step* l, int32_t i, bool law, cons
     for (int side = 0; side < 2; ++side) {
         int32_t n;
         const double* J = side_rows(l, i, side, &n);
-        if (law && (l->step.corrected || l->law[i].closing != i)) {
+        if (law && (l->ends || l->law[i].closing != i)) {
             law_rows(l, i, side, rows, &n);
             J = rows;
         }
@@ -230,7 +234,7 @@ void perpi_linear_speeds(const perpi_linear_step* l, int32_t i, bool law, const 
     for (int side = 0; side < 2; ++side) {
         int32_t n;
         const double* J = side_rows(l, i, side, &n);
-        if (law && (l->step.corrected || l->law[i].closing != i)) {
+        if (law && (l->ends || l->law[i].closing != i)) {
             law_rows(l, i, side, rows, &n);
             J = rows;
         }
@@ -326,6 +330,9 @@ static void find_residual(const perpi_linear_step* l, const double* a, const dou
     const bool t = l->options.transposed;
     memcpy(ra, a, (size_t)dofs * sizeof *ra);
     subtract_mass(l, v, ra);
+    if (l->step.middle) {
+        perpi_linear_middle_subtract(l, v, ra);
+    }
     for (int32_t i = 0; i < P->constraint_count; ++i) {
         const perp_constraint* x = &P->constraint[i];
         const perpi_law* law = &l->law[i];

@@ -89,8 +89,8 @@ void perpi_linear_terms(const perpi_linear_step* l, const double* dx, double* r_
             }
         }
     }
-    if (l->step.corrected) {
-        perpi_linear_close(l, dx, r_u);
+    if (l->ends) {
+        perpi_linear_close(l, dx, r_v, r_u);
     }
 }
 
@@ -117,7 +117,7 @@ void perpi_linear_terms_adjoint(const perpi_linear_step* l, const double* m_v, c
             }
         }
     }
-    if (l->step.corrected) {
-        perpi_linear_close_adjoint(l, m_u, y);
+    if (l->ends) {
+        perpi_linear_close_adjoint(l, m_v, m_u, y);
     }
 }

@@ -198,20 +198,47 @@ void perpi_linear_add_varied(const perpi_linear_step* l, double weight, double* 
     }
 }
 
+/* The end that the velocities of the step lead to: l->q_next, l->v_next. */
+static perp_status advance_varied(perpi_linear_step* l, const perpi_step_input* in)
+{
+    const perp_model* model = in->model;
+    const size_t q = (size_t)perpi_q_stride(model) * model->body_count,
+                 v = (size_t)perpi_v_stride(model) * model->body_count;
+    perp_status status = perpi_grow(l->context, &l->q_next, &l->q_next_capacity, q, sizeof(double));
+    if (status == PERP_OK) {
+        status = perpi_grow(l->context, &l->v_next, &l->v_next_capacity, v, sizeof(double));
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    memcpy(l->q_next, in->q, q * sizeof *l->q_next);
+    memcpy(l->v_next, l->step.v_solved, v * sizeof *l->v_next);
+    if (l->step.offset != NULL) {
+        perpi_displace(model, l->step.offset, false, l->q_next);
+    }
+    return perpi_advance(in, l->q_next, l->v_next);
+}
+
+/* A middle step: v' = 2 v* - v. */
+static void extend_varied(perpi_linear_step* l, const perpi_step_input* in)
+{
+    const int32_t n = perpi_v_stride(in->model);
+    for (int32_t i = 0; i < (int32_t)in->model->body_count; ++i) {
+        for (int32_t k = n * i; k < n * i + in->model->body[i].dofs; ++k) {
+            l->v_next[k] = 2.0 * l->v_next[k] - in->v[k];
+        }
+    }
+}
+
 /* out += weight (the state after the step, at the same v' and p). all: the length of the step differs. */
 static perp_status add_next_state(perpi_linear_step* l, const perpi_step_input* in, bool all,
                                   double weight, double* out)
 {
     const perp_model* model = in->model;
     const perpi_linear_size at = perpi_linear_size_of(model);
-    const int32_t qn = perpi_q_stride(model), vn = perpi_v_stride(model);
+    const int32_t vn = perpi_v_stride(model);
     const int32_t bodies = (int32_t)model->body_count, s = perpi_s_size(model);
-    perp_status status = perpi_grow(l->context, &l->q_next, &l->q_next_capacity,
-                                    (size_t)(qn * bodies), sizeof(double));
-    if (status == PERP_OK) {
-        status = perpi_grow(l->context, &l->v_next, &l->v_next_capacity, (size_t)(vn * bodies),
-                            sizeof(double));
-    }
+    perp_status status = advance_varied(l, in);
     if (status == PERP_OK) {
         status =
             perpi_grow(l->context, &l->s_next, &l->s_next_capacity, (size_t)s + 1, sizeof(double));
@@ -219,14 +246,8 @@ static perp_status add_next_state(perpi_linear_step* l, const perpi_step_input* 
     if (status != PERP_OK) {
         return status;
     }
-    memcpy(l->q_next, in->q, (size_t)(qn * bodies) * sizeof *l->q_next);
-    memcpy(l->v_next, l->step.v_solved, (size_t)(vn * bodies) * sizeof *l->v_next);
-    if (l->step.offset != NULL) {
-        perpi_displace(model, l->step.offset, false, l->q_next);
-    }
-    status = perpi_advance(in, l->q_next, l->v_next);
-    if (status != PERP_OK) {
-        return status;
+    if (l->step.middle) {
+        extend_varied(l, in);
     }
     if (l->step.carries) {
         perpi_momentum_carry(l->varied, model, in->v, l->q_next, l->v_next);
@@ -263,8 +284,16 @@ static perp_status add_next_state(perpi_linear_step* l, const perpi_step_input* 
 /* The problem of the step with the contacts l->contact. */
 static perp_status formulate_varied(perpi_linear_step* l, const perpi_step_input* in)
 {
+    if (l->step.middle) { /* v* leads to another end */
+        const perp_status moved = advance_varied(l, in);
+        if (moved != PERP_OK) {
+            return moved;
+        }
+    }
     if (!l->step.impact) {
-        return perpi_formulate(l->varied, in);
+        perpi_step_input of_step = *in;
+        of_step.q_end = l->step.middle ? l->q_next : in->q_end;
+        return perpi_formulate(l->varied, &of_step);
     }
     /* drift[0] is e times the normal velocity before the impact: linear_step.c */
     const perp_status status = perpi_formulate_other(
@@ -348,8 +377,10 @@ perp_status perpi_linear_step_vary(perpi_linear_step* l, const perpi_variation* 
                      ? PERP_OK
                      : add_next_state(l, &in, by->dh != 0.0, weight, out + l->dofs + 2 * l->rows);
     }
-    if (status == PERP_OK && l->step.corrected) {
+    if (status == PERP_OK && l->ends) {
         perpi_linear_close_vary(l, &in, weight, out + l->dofs);
+    }
+    if (status == PERP_OK && l->step.corrected) {
         status = perpi_linear_project_vary(l, model, weight, out + perpi_linear_plain_size(l));
     }
     return status;
@@ -418,7 +449,7 @@ void perpi_linear_step_light(const perpi_linear_step* l, const double* multiplie
 {
     const perpi_step_input* in = &l->step.in;
     const perp_model* model = in->model;
-    const double h = in->h;
+    const double h = l->step.middle ? l->f->theta * in->h : in->h; /* of forces */
     for (int32_t i = 0; i < l->body_count; ++i) {
         const perpi_linear_body* b = &l->body[i];
         const perpi_body* body = &model->body[b->body];
@@ -467,7 +498,7 @@ void perpi_linear_step_light_change(const perpi_linear_step* l, perpi_light_kind
                                     int32_t index, int32_t part, double value, double* parameter)
 {
     const perp_model* model = l->step.in.model;
-    const double h = l->step.in.h;
+    const double h = l->step.middle ? l->f->theta * l->step.in.h : l->step.in.h;
     if (kind >= PERPI_LIGHT_FRICTION_BODY) {
         double* mu = parameter + l->dofs + l->rows;
         for (int32_t i = 0; i < l->f->contact_count; ++i) {

@@ -215,29 +215,48 @@ static void unbalance(const perpi_step* step, double* z)
     }
 }
 
-/* The size of velocities z relative to those of the bodies and of their motion without joints, the
- * largest of each kind. */
-static double part_of_motion(const perpi_step* step, const double* z)
+/* The largest velocities, linear and angular, of the bodies and of their motion without joints. */
+static void find_scales(const perpi_step* step, double scale[2])
 {
     const perpi_formulation* f = step->formulation;
-    const int32_t linear = step->model->dimension;
-    double scale[2] = {0.0, 0.0}, size[2] = {0.0, 0.0};
     const double* M = f->M;
+    scale[0] = scale[1] = 0.0;
     for (int32_t block = 0; block < f->problem.block_count; ++block) {
         const int32_t first = f->dof[block], n = f->dof[block + 1] - first;
         for (int32_t i = 0; i < n; ++i) {
-            const int kind = i < linear ? 0 : 1;
+            double* to = &scale[i < step->model->dimension ? 0 : 1];
             const double v = fabs(step->v_problem[first + i]),
-                         free = fabs(f->k[first + i] / M[i * n + i]), rest = fabs(z[first + i]);
-            scale[kind] = scale[kind] >= v ? scale[kind] : v;
-            scale[kind] = scale[kind] >= free ? scale[kind] : free;
-            size[kind] = size[kind] >= rest ? size[kind] : rest; /* keeps a NaN */
+                         free = fabs(f->k[first + i] / M[i * n + i]);
+            *to = *to >= v ? *to : v;
+            *to = *to >= free ? *to : free;
         }
         M += n * n;
     }
-    const double part[2] = {size[0] == 0.0 ? 0.0 : size[0] / scale[0],
-                            size[1] == 0.0 ? 0.0 : size[1] / scale[1]};
-    return part[0] >= part[1] ? part[0] : part[1];
+}
+
+/* The size of velocities z relative to these, the largest of both kinds. In a mechanism that only slides rotations are
+ * rounding, and in one that turns about its centre of mass displacements are: a kind counts at least as much as SLIGHT of the
+ * other, by the radius of gyration of the body. */
+static double part_of_motion(const perpi_step* step, const double* z)
+{
+    static const double SLIGHT = 1e-3;
+    const perpi_formulation* f = step->formulation;
+    const int32_t linear = step->model->dimension;
+    const double* M = f->M;
+    double scale[2], part = 0.0;
+    find_scales(step, scale);
+    for (int32_t block = 0; block < f->problem.block_count; ++block) {
+        const int32_t first = f->dof[block], n = f->dof[block + 1] - first;
+        const double radius = n > linear ? sqrt(M[n * n - 1] / M[0]) : 0.0;
+        for (int32_t i = 0; i < n; ++i) {
+            const double other = SLIGHT * (i < linear ? radius * scale[1] : scale[0] / radius);
+            const double own = scale[i < linear ? 0 : 1];
+            const double rest = fabs(z[first + i]), size = own >= other ? own : other;
+            part = perpi_larger(part, rest == 0.0 ? 0.0 : rest / size);
+        }
+        M += n * n;
+    }
+    return part;
 }
 
 static perp_status reserve_middle(perpi_step* step)
@@ -247,6 +266,26 @@ static perp_status reserve_middle(perpi_step* step)
     const perp_status status = perpi_grow(step->context, &step->middle, &step->middle_capacity,
                                           count, sizeof *step->middle);
     return status == PERP_OK ? perpi_joint_system_reserve(step->system, step->formulation) : status;
+}
+
+/* Impulses of motors and friction that are at a bound up to the tolerance of a solver, or have left their bounds in a step of
+ * Newton's method, are at it: rows keep what they do not satisfy otherwise. Which rows these are the residual check decides. */
+static void keep_bounds(perpi_step* step)
+{
+    static const double NEAR = 1e-6; /* of the range */
+    const perpi_formulation* f = step->formulation;
+    for (int32_t i = f->contact_count; i < f->contact_count + f->joint_count; ++i) {
+        const perp_constraint* c = &f->constraint[i];
+        for (int32_t r = c->row; c->kind == PERP_CONSTRAINT_BOUNDED && r < c->row + c->rows; ++r) {
+            const double room = NEAR * (f->upper[r] - f->lower[r]);
+            double* p = &step->p_problem[r];
+            if (isfinite(room)) {
+                *p = *p <= f->lower[r] + room   ? f->lower[r]
+                     : *p >= f->upper[r] - room ? f->upper[r]
+                                                : *p;
+            }
+        }
+    }
 }
 
 /* Whether the system has rows that are not those of the joints' positions. */
@@ -390,6 +429,9 @@ perp_status perpi_solve_middle(perpi_step* step, bool solved, bool* done)
             }
         }
         perpi_formulation_gather_v(f, step->model, step->to->v, step->v_problem);
+        if (solved) {
+            keep_bounds(step);
+        }
         status = improve(step, solved, before, &error, &good);
         if (good || !isfinite(error)) {
             break;

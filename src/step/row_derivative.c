@@ -442,6 +442,41 @@ static void differentiate_geared(const perpi_solved* at, int32_t constraint, int
     }
 }
 
+/* A joint as the rows of the step have it. */
+static perpi_joint_view view_of_joint(const perpi_solved* at, int32_t index)
+{
+    const perpi_step_input* in = at->in;
+    const int32_t* turns = in->joint[index].turns;
+    return in->middle ? perpi_joint_evaluate_middle(in->model, index, in->q, in->q_end, turns)
+                      : perpi_joint_evaluate(in->model, index, in->q, turns);
+}
+
+/* Half of the change of a direction at one end of a middle step; the error is that of the start. */
+static void halve_change(bool at_end, perpi_row_change* by)
+{
+    by->dir = v3_scale(0.5, by->dir);
+    for (int side = 0; side < 2; ++side) {
+        by->arm[side] = v3_scale(0.5, by->arm[side]);
+    }
+    by->b = at_end ? 0.0 : by->b;
+}
+
+static void change_of_joint(const perpi_solved* at, int32_t index, const perpi_columns* columns,
+                            perpi_joint_change* change)
+{
+    const perpi_step_input* in = at->in;
+    perpi_joint_differentiate(in->model, index, at->at_end ? in->q_end : in->q, columns->item,
+                              columns->count, change);
+    for (int32_t i = 0; in->middle && i < columns->count; ++i) {
+        for (int32_t r = 0; r < change[i].rows; ++r) {
+            halve_change(at->at_end, &change[i].row[r]);
+        }
+        for (int32_t r = 0; r < change[i].coordinates; ++r) {
+            halve_change(at->at_end, &change[i].coordinate[r]);
+        }
+    }
+}
+
 /* b of a rotor, -A/D times the rate at the start (joint_rows.c). */
 static void differentiate_rotor(const perpi_solved* at, int32_t constraint, int32_t index,
                                 perpi_row_term* term)
@@ -450,11 +485,10 @@ static void differentiate_rotor(const perpi_solved* at, int32_t constraint, int3
     const perpi_joint* joint = &model->joint[index];
     const perpi_columns columns = perpi_pair_columns(model);
     const double part = -joint->armature * at->f->compliance[at->f->constraint[constraint].row];
-    const perpi_row row =
-        perpi_joint_evaluate(model, index, at->in->q, at->in->joint[index].turns).coordinate[0];
+    const perpi_row row = view_of_joint(at, index).coordinate[0];
     pair_motion m = {{{0, 0, 0}, {0, 0, 0}}, {{0, 0, 0}, {0, 0, 0}}};
     perpi_joint_change change[PERPI_PAIR_DOFS];
-    perpi_joint_differentiate(model, index, at->in->q, columns.item, columns.count, change);
+    change_of_joint(at, index, &columns, change);
     begin_derivative(joint->body, &term->d);
     for (int side = 0; side < 2; ++side) {
         if (joint->body[side] >= 0) {
@@ -467,7 +501,7 @@ static void differentiate_rotor(const perpi_solved* at, int32_t constraint, int3
         perpi_row_change by = change[i].coordinate[0];
         by.b = 0.0;
         add_row_change(&m, &row, &by, 0.0, 0, c, &term->d);
-        term->rate[c] = part * row_entry(&row, c);
+        term->rate[c] = at->at_end ? 0.0 : part * row_entry(&row, c);
     }
     term->placed = term->started = true;
 }
@@ -547,9 +581,9 @@ static void differentiate_joint(const perpi_solved* at, int32_t constraint, int3
     const perp_constraint* c = &f->constraint[constraint];
     const perpi_columns columns = perpi_pair_columns(model);
     const pair_motion m = motion_of(at, joint->body);
-    const perpi_joint_view view = perpi_joint_evaluate(model, index, at->in->q, input->turns);
+    const perpi_joint_view view = view_of_joint(at, index);
     perpi_joint_change change[PERPI_PAIR_DOFS];
-    perpi_joint_differentiate(model, index, at->in->q, columns.item, columns.count, change);
+    change_of_joint(at, index, &columns, change);
     begin_derivative(joint->body, d);
     const bool rope = joint->type == PERP_JOINT_ROPE;
     for (int32_t r = 0; r < c->rows; ++r) {
@@ -589,20 +623,22 @@ perp_status perpi_effort_differentiate(const perpi_solved* at, int32_t index,
     if (!perpi_joint_one_degree(joint->type)) {
         return PERP_OK;
     }
-    const perp_status status = perpi_joint_motor_effort(model, index, at->in->t, input, &effort);
+    const double theta = at->in->middle ? at->f->theta : 1.0;
+    const double when = at->in->middle ? at->in->t + theta * at->in->h : at->in->t;
+    const perp_status status = perpi_joint_motor_effort(model, index, when, input, &effort);
     effort += input->effort;
     if (status != PERP_OK || effort == 0.0) {
         return status;
     }
     const perpi_columns columns = perpi_pair_columns(model);
     const pair_motion still = {{{0, 0, 0}, {0, 0, 0}}, {{0, 0, 0}, {0, 0, 0}}};
-    const perpi_joint_view view = perpi_joint_evaluate(model, index, at->in->q, input->turns);
+    const perpi_joint_view view = view_of_joint(at, index);
     perpi_joint_change change[PERPI_PAIR_DOFS];
-    perpi_joint_differentiate(model, index, at->in->q, columns.item, columns.count, change);
+    change_of_joint(at, index, &columns, change);
     begin_derivative(joint->body, d);
     for (int32_t i = 0; i < columns.count; ++i) {
-        add_row_change(&still, &view.coordinate[0], &change[i].coordinate[0], at->in->h * effort,
-                       -1, columns.item[i], d);
+        add_row_change(&still, &view.coordinate[0], &change[i].coordinate[0],
+                       theta * at->in->h * effort, -1, columns.item[i], d);
     }
     *any = true;
     return PERP_OK;

@@ -2,7 +2,8 @@
  *
  * At the solution (v', p) of a step, with its features frozen, a constraint between bodies a and b has row velocities
  * u = J v' + b and generalised impulses J' p on the two bodies. Both are differentiated by the twelve displacements of
- * the bodies at the start of the step: a's centre of mass, a's rotation vector in the world, then b's.
+ * the bodies at the start of the step: a's centre of mass, a's rotation vector in the world, then b's. Rows of a middle
+ * step depend on the poses at its two ends, by which they are differentiated one after the other (at_end).
  */
 #ifndef PERPI_ROW_DERIVATIVE_H
 #define PERPI_ROW_DERIVATIVE_H
@@ -46,6 +47,7 @@ typedef struct perpi_solved {
     const perp_contact* contact_before;
     int32_t contact_before_count;
     double h_before, threshold;
+    bool at_end; /* of a middle step (in->middle): by the poses at its end, not at its start */
 } perpi_solved;
 
 /* Of constraint `index` of the problem. PERP_ERROR_UNSUPPORTED: a contact whose geometry has no derivative; the

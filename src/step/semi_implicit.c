@@ -81,31 +81,81 @@ static perp_status solve_start(perpi_step* step)
     return status;
 }
 
-/* Whether velocities contradict the joints: a middle step, in which the joints hold on average, would only reverse what is
- * wrong in them. A corrected step with the directions of the start removes it. Velocities of a scene may be wrong by
- * rounding; those of a middle step are by the square of the turn, and only a program can make them worse. */
-static bool contradicts_joints(const perpi_step* step)
+/* What a joint has of the velocities: errors of its rows, and the sums of what enters its linear and its angular rows. */
+typedef struct joint_speeds {
+    double off[6], size[2];
+    bool angular[6];
+} joint_speeds;
+
+static joint_speeds speeds_of(const perpi_step* step, int32_t k)
 {
-    const double largest = step->from->tick == 0 ? 1e-3 : 0.25; /* of what enters a row */
     const perpi_formulation* f = step->formulation;
-    bool contradicts = false;
-    for (int32_t k = 0; k < f->joint_count; ++k) {
-        const perp_constraint* c = &f->constraint[f->contact_count + k];
-        const double* J = f->J + c->jac;
-        double off[6] = {0}, size = 0.0;
-        for (int32_t side = 0; f->place[k].slot == 0 && side < 2; ++side) {
-            const int32_t block = c->block[side];
-            const int32_t n = block >= 0 ? f->dof[block + 1] - f->dof[block] : 0;
-            for (int32_t r = 0; r < c->rows; ++r, J += n) {
-                for (int32_t j = 0; j < n; ++j) {
-                    const double u = J[j] * step->v_problem[f->dof[block] + j];
-                    off[r] += u;
-                    size += fabs(u);
-                }
+    const perp_constraint* c = &f->constraint[f->contact_count + k];
+    const int32_t linear = step->model->dimension;
+    const double* J = f->J + c->jac;
+    joint_speeds s = {.angular = {true, true, true, true, true, true}};
+    double size[6] = {0};
+    for (int32_t side = 0; side < 2; ++side) {
+        const int32_t block = c->block[side];
+        const int32_t n = block >= 0 ? f->dof[block + 1] - f->dof[block] : 0;
+        for (int32_t r = 0; r < c->rows; ++r, J += n) {
+            for (int32_t j = 0; j < n; ++j) {
+                const double u = J[j] * step->v_problem[f->dof[block] + j];
+                s.off[r] += u;
+                size[r] += fabs(u);
+                s.angular[r] = s.angular[r] && !(j < linear && J[j] != 0.0);
             }
         }
-        for (int32_t r = 0; f->place[k].slot == 0 && r < c->rows; ++r) {
-            contradicts = contradicts || fabs(off[r] + f->b[c->row + r]) > largest * size;
+    }
+    for (int32_t r = 0; r < c->rows; ++r) {
+        s.off[r] = fabs(s.off[r] + f->b[c->row + r]);
+        s.size[s.angular[r]] += size[r];
+    }
+    return s;
+}
+
+/* Whether the velocities at a joint are those of the scene or of a program: there was no step, or edit.c has cleared its
+ * impulses. */
+static bool is_set(const perpi_step* step, int32_t joint)
+{
+    const double* impulse = step->from->joint[joint].impulse;
+    bool any = false;
+    for (int i = 0; i < 6; ++i) {
+        any = any || impulse[i] != 0.0;
+    }
+    return step->from->tick == 0 || !any;
+}
+
+/* Whether velocities that were set contradict the joints: a middle step, in which the joints hold on average, would only
+ * reverse what is wrong in them. A corrected step with the directions of the start removes it. Velocities of a scene may be
+ * wrong by rounding. Those of a middle step are by the square of the turn: a link that turns back while others move has
+ * small velocities of its own, so no part of these is a limit for them. */
+static bool contradicts_joints(const perpi_step* step)
+{
+    static const double LARGEST = 1e-3; /* of what enters a row */
+    static const double STILL = 1e-6;   /* of the largest of that in the mechanism */
+    static const double CLOSED = 1e-9;  /* of the size of a joint, in a step */
+    const perpi_formulation* f = step->formulation;
+    double most[2] = {0.0, 0.0};
+    bool contradicts = false;
+    for (int pass = 0; pass < 2; ++pass) {
+        for (int32_t k = 0; k < f->joint_count; ++k) {
+            const int32_t rows = f->constraint[f->contact_count + k].rows;
+            const int32_t joint = f->place[k].joint;
+            if (f->place[k].slot != 0 || (pass == 1 && !is_set(step, joint))) {
+                continue;
+            }
+            const joint_speeds s = speeds_of(step, k);
+            for (int i = 0; i < 2 && pass == 0; ++i) {
+                most[i] = s.size[i] > most[i] ? s.size[i] : most[i];
+            }
+            for (int32_t r = 0; pass == 1 && r < rows; ++r) {
+                const int kind = s.angular[r];
+                const double size = kind ? 1.0 : step->model->joint[joint].size;
+                contradicts = contradicts ||
+                              (s.off[r] > LARGEST * s.size[kind] && s.off[r] > STILL * most[kind] &&
+                               s.off[r] > CLOSED * size / step->h);
+            }
         }
     }
     return contradicts;

@@ -29,14 +29,14 @@ static double run_for_error(scene_sim* s)
 /* A uniform rod of 1 m and 1 kg on a hinge at its end, released `angle` from hanging. */
 static scene_sim hanging_rod(double h, double angle, bool correction)
 {
-    return scene_sim_open("{'gravity':[0,0,-9.81],'step':%.17g,'duration':5,'joint_correction':%s,"
-                          "'bodies':[{'name':'rod','type':'dynamic','mass':1,"
-                          "'inertia':[0.08333333333333333,0.08333333333333333,0.001],"
-                          "'position':[%.17g,0,%.17g],'axis_angle':[0,1,0,%.17g]}],"
-                          "'joints':[{'name':'pin','type':'revolute','a':'world','b':'rod',"
-                          "'at':[0,0,0],'axis':[0,1,0]}]}",
-                          h, correction ? "true" : "false", 0.5 * sin(angle), -0.5 * cos(angle),
-                          -angle);
+    return scene_sim_open(
+        "{'gravity':[0,0,-9.81],'step':%.17g,'duration':5,'joint_correction':%s,"
+        "'joint_direction':'start','bodies':[{'name':'rod','type':'dynamic','mass':1,"
+        "'inertia':[0.08333333333333333,0.08333333333333333,0.001],"
+        "'position':[%.17g,0,%.17g],'axis_angle':[0,1,0,%.17g]}],"
+        "'joints':[{'name':'pin','type':'revolute','a':'world','b':'rod',"
+        "'at':[0,0,0],'axis':[0,1,0]}]}",
+        h, correction ? "true" : "false", 0.5 * sin(angle), -0.5 * cos(angle), -angle);
 }
 
 TEST(the_error_of_a_hanging_rod_is_what_the_gap_term_leaves_in_one_step)
@@ -178,7 +178,7 @@ static scene_sim double_pendulum(double h, bool correction)
     /* a = 1.2, b = 0.4 from hanging */
     const double a = 1.2, b = 0.4;
     return scene_sim_open("{'dimension':2,'gravity':[0,-9.81],'step':%.17g,'duration':1,"
-                          "'joint_correction':%s,'bodies':["
+                          "'joint_correction':%s,'joint_direction':'start','bodies':["
                           "{'name':'a','type':'dynamic','mass':1,'inertia':0.08333333333333333,"
                           "'position':[%.17g,%.17g],'angle':%.17g},"
                           "{'name':'b','type':'dynamic','mass':1,'inertia':0.08333333333333333,"
@@ -294,7 +294,8 @@ TEST(a_door_on_three_hinges_moves_as_on_one_and_the_hinges_share_its_weight)
                           at > 0 ? "," : "", i, 0.6 * (i - 1), 0.8 * (i - 1));
         }
         scene_sim s = scene_sim_open(
-            "{'gravity':[1,0,-9.81],'step':0.01,'duration':3,'bodies':[{'name':'door',"
+            "{'gravity':[1,0,-9.81],'step':0.01,'duration':3,'joint_direction':'start',"
+            "'bodies':[{'name':'door',"
             "'type':'dynamic','mass':20,'inertia':[6,6.5,1.2],'position':[0.4,0,0]}],"
             "'joints':[%s]}",
             joints);

@@ -484,8 +484,8 @@ TEST(the_text_of_a_scene_names_its_contact_model)
     perp_context_destroy(context);
 }
 
-/* The text of a recording from before scenes named their contact model. */
-TEST(a_text_that_names_no_contact_model_is_given_one)
+/* The text of a recording from before scenes named their contact model and the directions of their joints. */
+TEST(a_text_that_names_no_contact_model_and_no_direction_is_given_them)
 {
     static const struct {
         const char *text, *named; /* NULL: stays */
@@ -494,6 +494,11 @@ TEST(a_text_that_names_no_contact_model_is_given_one)
                "{\"contact\": \"lnc\", \"bodies\": [{\"name\": \"contact\"}]}"},
               {"{}", "{\"contact\": \"lnc\"}"},
               {"{\"contact\": \"peg\"}", NULL},
+              {"{\"contact\": \"peg\", \"joints\": []}",
+               "{\"joint_direction\": \"start\", \"contact\": \"peg\", \"joints\": []}"},
+              {"{\"joints\": []}",
+               "{\"contact\": \"lnc\", \"joint_direction\": \"start\", \"joints\": []}"},
+              {"{\"contact\": \"peg\", \"joints\": [], \"joint_direction\": \"auto\"}", NULL},
               {"[{}]", NULL},
               {"{\"step\": ", NULL},
               {"", NULL}};
@@ -501,7 +506,8 @@ TEST(a_text_that_names_no_contact_model_is_given_one)
     perp_context* context = open_counted(&c);
     for (size_t i = 0; i < sizeof is / sizeof is[0]; ++i) {
         char* named = NULL;
-        CHECK_OK(perpi_json_name_contact(context, is[i].text, strlen(is[i].text), "lnc", &named));
+        CHECK_OK(perpi_json_name_defaults(context, is[i].text, strlen(is[i].text), "lnc", "start",
+                                          &named));
         CHECK((named == NULL) == (is[i].named == NULL));
         if (named != NULL && is[i].named != NULL) {
             CHECK_EQ_STR(named, is[i].named);

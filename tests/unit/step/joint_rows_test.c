@@ -239,7 +239,8 @@ TEST(the_error_of_a_joint_is_closed_within_the_next_step)
 {
     const double h = 0.05;
     scene_sim s = scene_sim_open(
-        "{'dimension':2,'step':%g,'duration':1,'bodies':[{'name':'b','mass':1,'inertia':1,"
+        "{'dimension':2,'step':%g,'duration':1,'joint_direction':'start',"
+        "'bodies':[{'name':'b','mass':1,'inertia':1,"
         "'position':[1,0],'velocity':[0,3],'angular_velocity':3}],'joints':[{'name':'j',"
         "'type':'revolute','a':'world','b':'b','at':[0,0]}]}",
         h);
