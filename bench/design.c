@@ -1,7 +1,8 @@
 /* bench/design.c - what one evaluation of a design costs: the circle of experiments/p09-design-circle.
  *
- * Five radii, 41.89 s each with h = 0.0005: 418,900 steps of one particle on a moving plate, with measures. CPU time,
- * the best of three, at the optimum of the paper, where the particle sticks, slides and leaves the plate in every period.
+ * Five radii, 41.89 s each with h = 0.0005: 418,900 steps of one particle on a moving plate, with
+ * measures. CPU time, the best of three, at the optimum of the paper, where the particle sticks,
+ * slides and leaves the plate in every period.
  *
  * usage: design [--json FILE]      in the folder of the sources
  */

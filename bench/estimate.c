@@ -2,9 +2,10 @@
  *
  *     bench/estimate [REPEATS | --json FILE]      200 repeats if not given; docs/measurements.md has 1,000
  *
- * The particle of [B09 7.6.1] falls, lands and slides; its trajectory gets uniform noise many times, and friction is
- * estimated with the start known and estimated, at each noise of table 7.1. A sliding block likewise, with normal noise that is
- * given and that is estimated. Prints coverage, bias and spread in predicted standard deviations, and iterations.
+ * The particle of [B09 7.6.1] falls, lands and slides; its trajectory gets uniform noise many
+ * times, and friction is estimated with the start known and estimated, at each noise of table 7.1.
+ * A sliding block likewise, with normal noise that is given and that is estimated. Prints coverage,
+ * bias and spread in predicted standard deviations, and iterations.
  */
 #include <math.h>
 #include <stdio.h>

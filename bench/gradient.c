@@ -2,11 +2,13 @@
  *
  *     gradient [--json FILE]
  *
- * Cost: processor time of a run, and of the run with its adjoint, over scenes of balls that fall and collide; states kept
- * and with checkpoints; by 1 and by 100 start velocities and masses. Measured in turns, the least of some repeats. The time
- * to build the models of the parameters is given apart: a gradient of a run of 0 steps.
- * Truth: seeded scenes of balls (round and polygon cones) with a spring, against central differences of whole runs: the
- * largest disagreement relative to the largest derivative, over scenes without flagged steps.
+ * Cost: processor time of a run, and of the run with its adjoint, over scenes of balls that fall
+ * and collide; states kept and with checkpoints; by 1 and by 100 start velocities and masses.
+ * Measured in turns, the least of some repeats. The time to build the models of the parameters is
+ * given apart: a gradient of a run of 0 steps.
+ * Truth: seeded scenes of balls (round and polygon cones) with a spring, against central
+ * differences of whole runs: the largest disagreement relative to the largest derivative, over
+ * scenes without flagged steps.
  */
 #include <math.h>
 #include <stdarg.h>

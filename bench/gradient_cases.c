@@ -4,9 +4,10 @@
  *
  * --robots: instead N scenes with what robots have (gears, rotors, controllers, joint_correction, impacts), from seed FIRST on.
  *
- * Scenes are drawn until 200 have no flagged step: spheres, boxes, chains of joints with motors and limits, shaken plates,
- * carts; every tenth has 20 to 50 bodies and up to 500 steps. Disagreement: the largest over the parameters, relative to
- * the largest derivative. A change is one of the state (open, sticks, slides) of a contact.
+ * Scenes are drawn until 200 have no flagged step: spheres, boxes, chains of joints with motors and
+ * limits, shaken plates, carts; every tenth has 20 to 50 bodies and up to 500 steps. Disagreement:
+ * the largest over the parameters, relative to the largest derivative. A change is one of the state
+ * (open, sticks, slides) of a contact.
  */
 #include <math.h>
 #include <stdint.h>
@@ -25,7 +26,8 @@ static int ascending(const void* a, const void* b)
     return (x > y) - (x < y);
 }
 
-/* Scenes of robots: those that disagree are printed. Differences that are no better than 1e-7 themselves tell nothing. */
+/* Scenes of robots: those that disagree are printed. Differences that are no better than 1e-7
+ * themselves tell nothing. */
 static void compare_robots(perp_context* context, uint32_t first, int count, table* t)
 {
     static gradient_case c;

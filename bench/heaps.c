@@ -4,11 +4,11 @@
  *           [--json FILE]
  *
  * N boxes or spheres of random size fall in LAYERS layers into a container that grows in width only, so that
- * heaps of all sizes are equally deep. Processor time of a step (all threads), averaged over the same time windows
- * for all sizes: while they move, and at rest. Contacts per body are printed: where they differ, so does the
- * problem. Memory: the most that the context held. Exponents: slope of log(time) over log(bodies), least
- * squares. --limit: processor time for one heap; what it does not reach is left out. Minutes to hours:
- * `scripts/run-bench build/release heaps`.
+ * heaps of all sizes are equally deep. Processor time of a step (all threads), averaged over the
+ * same time windows for all sizes: while they move, and at rest. Contacts per body are printed:
+ * where they differ, so does the problem. Memory: the most that the context held. Exponents: slope
+ * of log(time) over log(bodies), least squares. --limit: processor time for one heap; what it does
+ * not reach is left out. Minutes to hours: `scripts/run-bench build/release heaps`.
  */
 #include <math.h>
 #include <stdint.h>

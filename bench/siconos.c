@@ -4,11 +4,12 @@
  *
  * Built only where Siconos's numerics library is found. Takes the corpus problems of kinds lcp, mlcp,
  * blcp, fc2d and fc3d (of gfc2d and gfc3d, perp eliminates the velocities while it reads the file, so
- * that there is no fair time to compare); --problem keeps those whose name contains TEXT. Common measure: the plain residual e of
- * the problem collections. Both are given the tolerances 1e-6, 1e-8 and 1e-10 in their own measure;
- * the first answer with e <= 1e-6 counts. Rounds alternate between all methods, the best wall time
- * counts. Not timed: reading, building the matrix in the form that is fastest for the method, its
- * options. Every run is a child process of its own, with a time limit: a crash costs one run only.
+ * that there is no fair time to compare); --problem keeps those whose name contains TEXT. Common
+ * measure: the plain residual e of the problem collections. Both are given the tolerances 1e-6,
+ * 1e-8 and 1e-10 in their own measure; the first answer with e <= 1e-6 counts. Rounds alternate
+ * between all methods, the best wall time counts. Not timed: reading, building the matrix in the
+ * form that is fastest for the method, its options. Every run is a child process of its own, with a
+ * time limit: a crash costs one run only.
  *
  * ratio = time of auto / time of the fastest Siconos method that succeeds; below 1, auto is faster.
  */

@@ -1,5 +1,6 @@
 /* bench/steps.c - what a step costs: one box on a plane (4 contacts; polygon of 8 directions, then
- * the round cone) at rest and sliding, then stacks, a heavy box on a light one, walls. Instructions per step are counted by callgrind where it is there.
+ * the round cone) at rest and sliding, then stacks, a heavy box on a light one, walls. Instructions
+ * per step are counted by callgrind where it is there.
  */
 #include <math.h>
 #include <stdlib.h>

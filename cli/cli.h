@@ -74,8 +74,9 @@ void cli_help_verb(const cli_verb* verb);
 
 /* ---- output -----------------------------------------------------------------------------------*/
 
-/* "perp: message" on stderr, one line whatever the message holds; with --json also {"status": word, "message": ...} on stdout, where
- * word belongs to the exit status ("bad-input", "failed"). Returns exit_status. */
+/* "perp: message" on stderr, one line whatever the message holds; with --json also {"status": word,
+ * "message": ...} on stdout, where word belongs to the exit status ("bad-input", "failed"). Returns
+ * exit_status. */
 int cli_fail(bool json, int exit_status, const char* format, ...) PERP_PRINTF(3, 4);
 /* Only the line on stderr. */
 void cli_complain(const char* format, ...) PERP_PRINTF(1, 2);

@@ -10,9 +10,11 @@ void design_file(const char* database, const char* what, int32_t design_case, co
 
 /* Whether --page can be written: nothing is there, or such a page. Asked before the search. */
 int design_check_page(const cli_args* args);
-/* Whether what is written beside the database would replace the study, its scene or the page. Asked before the search. */
+/* Whether what is written beside the database would replace the study, its scene or the page. Asked
+ * before the search. */
 int design_check_files(const cli_args* args, const perp_study* study, const char* database);
-/* History of objective and unknowns, and the best run beside the start on one clock. options: user code of the runs. */
+/* History of objective and unknowns, and the best run beside the start on one clock. options: user
+ * code of the runs. */
 int design_write_page(const cli_args* args, perp_context* context, perp_study* study,
                       const perp_run_options* options, const perp_design_report* report,
                       const char* database);

@@ -1,5 +1,5 @@
-/* cli/design_page.c - the page of a design: viewer/study/design.html with its evaluations, and in a frame the replay page
- * of two recordings: the start and the best candidate, in the first case. */
+/* cli/design_page.c - the page of a design: viewer/study/design.html with its evaluations, and in a
+ * frame the replay page of two recordings: the start and the best candidate, in the first case. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -71,8 +71,9 @@ static char* read_all(const char* path, size_t* size)
     return text;
 }
 
-/* The replay page of both recordings as text; NULL: there is none. `why` says what is left out. A start without a value is:
- * its run may have exceeded a limit or ended a worker, and here nothing would protect this process. */
+/* The replay page of both recordings as text; NULL: there is none. `why` says what is left out. A
+ * start without a value is: its run may have exceeded a limit or ended a worker, and here nothing
+ * would protect this process. */
 static char* replay_page(const cli_args* args, perp_context* context, perp_study* study,
                          const perp_run_options* options, const perp_design_report* report,
                          const char* database, char* why, size_t why_size)

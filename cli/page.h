@@ -166,8 +166,8 @@ void page_file_abandon(page_file* out);
 
 /* ---- pages of studies (page_kind.c) -------------------------------------------------------------*/
 
-/* Whether --page can be written: nothing is there, or a page that has `format` within its first `head` bytes and a few
- * more. what: "a design". */
+/* Whether --page can be written: nothing is there, or a page that has `format` within its first
+ * `head` bytes and a few more. what: "a design". */
 int page_check_kind(const cli_args* args, const char* format, size_t head, const char* what);
 
 #endif

@@ -12,7 +12,8 @@ perp_run_options sweep_run_options(cli_plugins* plugins);
 /* "name.db", "name.csv", ... are written by one process; what a shell needs to repeat a run. */
 void sweep_quote(const char* path, char* text, size_t size);
 
-/* Can --csv and --page be written, and are they other files than the study and the database? Asked before the runs. */
+/* Can --csv and --page be written, and are they other files than the study and the database? Asked
+ * before the runs. */
 int sweep_check_files(const cli_args* args, const char* input, const char* database);
 /* Whether two paths name one file, also of files that are not there yet. */
 bool sweep_same_file(const char* a, const char* b);

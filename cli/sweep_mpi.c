@@ -1,8 +1,10 @@
-/* cli/sweep_mpi.c - a sweep under mpirun: process 0 gives runs out and writes the database; each of the others hands
- * its runs to a child, `perp worker`, which it starts by exec, so that a crash is a row here too.
+/* cli/sweep_mpi.c - a sweep under mpirun: process 0 gives runs out and writes the database; each of
+ * the others hands its runs to a child, `perp worker`, which it starts by exec, so that a crash is
+ * a row here too.
  *
- * A message to process 0 is a number of runs that are wanted, then rows. The answer is a list of ids; an empty one says that
- * all runs are given out. Batches shrink as the end comes near (perp_sweep_next).
+ * A message to process 0 is a number of runs that are wanted, then rows. The answer is a list of
+ * ids; an empty one says that all runs are given out. Batches shrink as the end comes near
+ * (perp_sweep_next).
  */
 #include <dlfcn.h>
 #include <limits.h>

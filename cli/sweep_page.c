@@ -1,9 +1,10 @@
 /* cli/sweep_page.c - the page of a study's results: one html file with its data.
  *
- * The page itself is viewer/study/page.html, embedded in the program as it is (it needs no bundling). What is written in
- * its place of data: for every pair of grid axes a table of cells (counts by outcome, sums of measures, the first run), for
- * every column a histogram, and rows; of a large study not all of them but an evenly spread part, so that the page
- * stays below 20 MB. Counts, means and histograms are always those of all rows.
+ * The page itself is viewer/study/page.html, embedded in the program as it is (it needs no
+ * bundling). What is written in its place of data: for every pair of grid axes a table of cells
+ * (counts by outcome, sums of measures, the first run), for every column a histogram, and rows; of
+ * a large study not all of them but an evenly spread part, so that the page stays below 20 MB.
+ * Counts, means and histograms are always those of all rows.
  */
 #include <errno.h>
 #include <math.h>

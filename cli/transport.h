@@ -1,7 +1,7 @@
 /* cli/transport.h - messages between processes on many machines: the table that the module perp-mpi.so fills.
  *
- * MPI is in a module of its own, loaded when perp runs under mpirun, so that the program needs no MPI to start, and
- * one build serves machines with and without it.
+ * MPI is in a module of its own, loaded when perp runs under mpirun, so that the program needs no
+ * MPI to start, and one build serves machines with and without it.
  */
 #ifndef PERP_CLI_TRANSPORT_H
 #define PERP_CLI_TRANSPORT_H

@@ -59,8 +59,8 @@ static perp_status load(worker* w)
     return perp_scene_load(w->context, w->path, NULL, 0, &w->scene);
 }
 
-/* What the line does not name has the scene's own value: a name that an earlier line has set is taken back by reading
- * the scene again. */
+/* What the line does not name has the scene's own value: a name that an earlier line has set is
+ * taken back by reading the scene again. */
 static bool needs_fresh_scene(const worker* w, const json_t* line)
 {
     for (void* i = json_object_iter(w->set); i != NULL; i = json_object_iter_next(w->set, i)) {

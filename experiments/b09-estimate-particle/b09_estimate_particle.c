@@ -1,10 +1,12 @@
 /* experiments/b09-estimate-particle - [B09 table 7.1]: friction of one particle from its noisy trajectory.
  *
- * Five levels of noise, the start known and estimated, by `mpec` and by `shooting`, from mu = 1. The paper's solver (KNITRO) did not solve
- * the level 0.5. Its objectives equal the energy of the noise: they do not go to 0 as its text says.
+ * Five levels of noise, the start known and estimated, by `mpec` and by `shooting`, from mu = 1.
+ * The paper's solver (KNITRO) did not solve the level 0.5. Its objectives equal the energy of the
+ * noise: they do not go to 0 as its text says.
  *
  * --repeats N: so many draws of the noise at every level, and how many were solved by mpec and agree with shooting. Where the
- * best trajectory is at a kink (the particle lands just at the end of a step) mpec finds it, shooting may stop beside it.
+ * best trajectory is at a kink (the particle lands just at the end of a step) mpec finds it,
+ * shooting may stop beside it.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -1,8 +1,9 @@
-/* experiments/b09-estimate-particles - [B09 table 7.2]: friction of several particles, each with its own coefficient.
+/* experiments/b09-estimate-particles - [B09 table 7.2]: friction of several particles, each with
+ * its own coefficient.
  *
- * Heights in [0, 5], places in [-10, 10], mu in (0, 0.5], noise 0.005; the start is known. 2, 3, 5 and 10 particles as in the
- * paper, whose unknowns include the noise of each measurement (1003 n; ours are 805 n), and 100 beyond it.
- * `--quick`: without the 100.
+ * Heights in [0, 5], places in [-10, 10], mu in (0, 0.5], noise 0.005; the start is known. 2, 3, 5
+ * and 10 particles as in the paper, whose unknowns include the noise of each measurement (1003 n;
+ * ours are 805 n), and 100 beyond it. `--quick`: without the 100.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -1,10 +1,11 @@
 /* experiments/b09-feeder - [B09 4.3.1]: the design of a device that turns a part.
  *
  * A cup falls through a vertical chute, lying, its closed end to the left or to the right. Its
- * centre of gravity is 2.4 mm from the middle, towards the closed end. It has to leave through the lower chute with
- * the closed end down, whatever the friction. The thesis prints neither the part nor the 12 parameters of the
- * cavity: ours are a post under the upper chute, on which the part lands with its middle and tips to the heavier
- * side, two passages beside the post, and a funnel into the lower chute.
+ * centre of gravity is 2.4 mm from the middle, towards the closed end. It has to leave through the
+ * lower chute with the closed end down, whatever the friction. The thesis prints neither the part
+ * nor the 12 parameters of the cavity: ours are a post under the upper chute, on which the part
+ * lands with its middle and tips to the heavier side, two passages beside the post, and a funnel
+ * into the lower chute.
  *
  * Verification of a design as in the thesis, each level for those that passed the one before:
  *   1. geometric: is there a way at all? (planner.h)
@@ -123,8 +124,9 @@ static int body_polygons(const perp_model* model, const char* name, double small
     return info.shape_count;
 }
 
-/* For the closed end to the right (0) and to the left (1). The part is made smaller by half a cell on all sides, so that
- * fewer ways fall between the poses of the grid; whether one did is counted (contradictions). */
+/* For the closed end to the right (0) and to the left (1). The part is made smaller by half a cell
+ * on all sides, so that fewer ways fall between the poses of the grid; whether one did is counted
+ * (contradictions). */
 static void find_ways(const perp_scene* scene, double mouth, bool way[2], long* cells)
 {
     static planner_task task;
@@ -297,8 +299,8 @@ static void write_studies(const report* r, int designs, int draws)
     fclose(f);
 }
 
-/* One parameter is changed by 0.2 and 0.4 of its range (no farther than to its end) until a draw fails: how many of the 24
- * ways do, and of those the worst design. */
+/* One parameter is changed by 0.2 and 0.4 of its range (no farther than to its end) until a draw
+ * fails: how many of the 24 ways do, and of those the worst design. */
 static int neighbours(perp_context* context, perp_runner* runner, perp_scene* scene,
                       const perp_study* samples, const report* r, const candidate* best,
                       candidate* worst)

@@ -21,8 +21,8 @@ typedef struct planner_task {
     double goal_cosine;
 } planner_task;
 
-/* Depth-first search over the cells (x, y, angle) that are free, one cell or angle at a time, downwards first. cells: how
- * many poses were checked. */
+/* Depth-first search over the cells (x, y, angle) that are free, one cell or angle at a time,
+ * downwards first. cells: how many poses were checked. */
 bool planner_finds_way(const planner_task* task, long* cells);
 
 #endif

@@ -1,15 +1,17 @@
 /* experiments/b09-grasp-map - [B09 3.5.3.4, 4.3.3]: the probability that a parallel-jaw gripper grasps a gear.
  *
- * As printed: disc and six teeth of (3.111), (3.112) at the printed angles (20.75 in (3.111) is the radius, not its
- * square); force-controlled fingers; a gear on a fixed tripod, with inertia; 20 x 20 starting positions, 1 mm apart;
- * coefficients of friction drawn from (0.33, 0.66] (medium) and (0.66, 0.99] (high) on the table and at the fingers.
- * Ours, since the thesis does not say: gear of 50 g; tripod symmetric about the y axis, 12 mm from the centre; fingers of
- * 200 g, 62 mm apart at the start, each pushed by 5 N and damped by 50 N s/m; 252 draws at each position (100,800
- * grasps a map). A grasp counts if both fingers have come to rest with their inner sides at the outermost points of the
- * outermost teeth (within 0.2 mm): the tips then lie in the corners between disc and tooth.
+ * As printed: disc and six teeth of (3.111), (3.112) at the printed angles (20.75 in (3.111) is the
+ * radius, not its square); force-controlled fingers; a gear on a fixed tripod, with inertia; 20 x
+ * 20 starting positions, 1 mm apart; coefficients of friction drawn from (0.33, 0.66] (medium) and
+ * (0.66, 0.99] (high) on the table and at the fingers. Ours, since the thesis does not say: gear of
+ * 50 g; tripod symmetric about the y axis, 12 mm from the centre; fingers of 200 g, 62 mm apart at
+ * the start, each pushed by 5 N and damped by 50 N s/m; 252 draws at each position (100,800 grasps
+ * a map). A grasp counts if both fingers have come to rest with their inner sides at the outermost
+ * points of the outermost teeth (within 0.2 mm): the tips then lie in the corners between disc and
+ * tooth.
  *
- * The scenes and studies beside this file are for `perp sweep` as they are. Without --full a part of the runs is done
- * (those of one shard, so that they are rows of the full study too).
+ * The scenes and studies beside this file are for `perp sweep` as they are. Without --full a part
+ * of the runs is done (those of one shard, so that they are rows of the full study too).
  */
 #include <inttypes.h>
 #include <math.h>
@@ -117,7 +119,8 @@ static void write_map(const report* r, const char* name, const grasp_map* map)
     fclose(f);
 }
 
-/* Scene and ranges are symmetric about the y axis: the difference between grasps left and right, in standard deviations. */
+/* Scene and ranges are symmetric about the y axis: the difference between grasps left and right, in
+ * standard deviations. */
 static double mirror_difference(const grasp_map* map)
 {
     double difference = 0.0, variance = 0.0;

@@ -1,9 +1,10 @@
 /* experiments/b09-needle - [B09 4.3.2]: a part is pushed to a goal pose by a needle.
  *
  * A planar part lies on three points with friction and has no inertia (2.5-D, quasistatic). A round
- * needle, whose position is prescribed, pushes it twice along straight lines: first against the left short side,
- * then, after going around below, against the lower long side. A plan has six parameters: where each push starts, its
- * direction and its length. The thesis prints neither dimensions nor plans; lengths here are in mm, the part is 1.6 x 0.8.
+ * needle, whose position is prescribed, pushes it twice along straight lines: first against the
+ * left short side, then, after going around below, against the lower long side. A plan has six
+ * parameters: where each push starts, its direction and its length. The thesis prints neither
+ * dimensions nor plans; lengths here are in mm, the part is 1.6 x 0.8.
  *
  *   1. search: a sweep over plans; the best by their error, the root of dx^2 + dy^2 + (0.5 mm dangle)^2
  *   2. the ten best under 20 draws (--full: 40) of the support points and of friction: the plan is the one that most often
@@ -226,7 +227,8 @@ int main(int argc, char** argv)
                (double)verified.hits / (double)verified.runs, 0.1);
     report_add(&r, "draws that failed", NAN, 0.0, (double)(verified.runs - verified.ok), 0.0);
 
-    /* One parameter changed by a tenth of its range, if need be by more: the first that misses under most draws. */
+    /* One parameter changed by a tenth of its range, if need be by more: the first that misses
+     * under most draws. */
     study_result missed = {0};
     int failing = -1;
     plan neighbour = found;

@@ -1,12 +1,15 @@
-/* experiments/b09-sliding-block - [B09 7.6.2]: the friction of a block that a weight pulls over a table, seen by a camera.
+/* experiments/b09-sliding-block - [B09 7.6.2]: the friction of a block that a weight pulls over a
+ * table, seen by a camera.
  *
- * As printed: a block on a table modelled in 2.5-D, a support of three points with one coefficient of friction, a known weight on
- * a string over a pulley, an overhead camera that sees x, y and the angle; the estimates 0.330311 (MPEC) and 0.3246 (mean of the particle
- * filter over the trajectory). Not printed: all data and sizes. Ours: a block of 1 kg and 0.2 m x 0.12 m, mu = 0.33, a weight of
- * 0.345 kg whose string leads far along x and is taut, so that its mass is added to the block's; 30 frames a second for three seconds,
- * from a tenth of a second after the block is let go, with independent normal errors of 0.5 mm and 4 mrad. The motion of the data is
- * simulated with h = 1/3000 s, the estimates use h = 1/120 s; shooting once more half of it, and mpec,
- * with shooting beside it, 1/60 s.
+ * As printed: a block on a table modelled in 2.5-D, a support of three points with one coefficient
+ * of friction, a known weight on a string over a pulley, an overhead camera that sees x, y and the
+ * angle; the estimates 0.330311 (MPEC) and 0.3246 (mean of the particle filter over the
+ * trajectory). Not printed: all data and sizes. Ours: a block of 1 kg and 0.2 m x 0.12 m, mu =
+ * 0.33, a weight of 0.345 kg whose string leads far along x and is taut, so that its mass is added
+ * to the block's; 30 frames a second for three seconds, from a tenth of a second after the block is
+ * let go, with independent normal errors of 0.5 mm and 4 mrad. The motion of the data is simulated
+ * with h = 1/3000 s, the estimates use h = 1/120 s; shooting once more half of it, and mpec, with
+ * shooting beside it, 1/60 s.
  *
  * Departure  velocities are not observed: differences of positions say nothing new, and their errors are correlated. In figure
  *            7.5 they are drawn as the paper does.
@@ -110,7 +113,8 @@ static void film(const report* r, camera* c)
     fclose(rates);
 }
 
-/* A parabola through the first six frames by least squares: value and rate at the first one, from which searches begin. */
+/* A parabola through the first six frames by least squares: value and rate at the first one, from
+ * which searches begin. */
 static void first_guess(const camera* c, int column, double* value, double* rate)
 {
     double A[3][4] = {{0}};
@@ -220,8 +224,8 @@ static bool within_limit(void* user, int64_t iteration, double objective)
     return (double)(clock() - *(clock_t*)user) < LIMIT_SECONDS * CLOCKS_PER_SEC;
 }
 
-/* Writes and runs the study NAME.json. Where the method is not in this build, does not take the scene or takes too long: not
- * ok. */
+/* Writes and runs the study NAME.json. Where the method is not in this build, does not take the
+ * scene or takes too long: not ok. */
 static answer estimate(perp_context* context, const report* r, const char* name, const char* more)
 {
     answer a = {.value = NAN};

@@ -1,7 +1,9 @@
-/* experiments/common/particles.h - the particles of [B09 7.6.1]: they fall, touch a surface and slide along it, pulled by a known force.
+/* experiments/common/particles.h - the particles of [B09 7.6.1]: they fall, touch a surface and
+ * slide along it, pulled by a known force.
  *
- * h = 0.05, 100 steps, mass 1, force (5, 0); the data are the positions of all steps plus noise, uniform in [-eps, eps].
- * The objectives of the paper's tables are sums of squares of this noise: 2 n 101 eps^2 / 3 on average.
+ * h = 0.05, 100 steps, mass 1, force (5, 0); the data are the positions of all steps plus noise,
+ * uniform in [-eps, eps]. The objectives of the paper's tables are sums of squares of this noise: 2
+ * n 101 eps^2 / 3 on average.
  */
 #ifndef EXPERIMENT_PARTICLES_H
 #define EXPERIMENT_PARTICLES_H
@@ -30,8 +32,8 @@ typedef struct particles_found {
     char message[200];
 } particles_found;
 
-/* Simulates, adds noise, and writes scene and data; then an estimate by `method` ("mpec", "shooting"), all mu from 1,
- * the start known or estimated. */
+/* Simulates, adds noise, and writes scene and data; then an estimate by `method` ("mpec",
+ * "shooting"), all mu from 1, the start known or estimated. */
 void particles_write(perp_context* context, const report* r, const particles_def* def);
 particles_found particles_estimate(perp_context* context, const report* r, const particles_def* def,
                                    const char* method, bool start_estimated);

@@ -26,7 +26,8 @@ typedef struct study_result {
 
 typedef void study_row_fn(void* user, perp_study* study, const perp_run_row* row);
 
-/* Runs DIR/NAME.json into DIR/NAME.db (made anew), with one job for each processor. each: NULL, or called with every row. */
+/* Runs DIR/NAME.json into DIR/NAME.db (made anew), with one job for each processor. each: NULL, or
+ * called with every row. */
 study_result study_sweep(perp_context* context, const report* r, const char* name,
                          const char* wanted, study_row_fn* each, void* user);
 

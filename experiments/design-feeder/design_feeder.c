@@ -1,9 +1,11 @@
-/* experiments/design-feeder - the feeder of b09-feeder [B09 4.3.1] designed by CMA-ES instead of by random sampling.
+/* experiments/design-feeder - the feeder of b09-feeder [B09 4.3.1] designed by CMA-ES instead of by
+ * random sampling.
  *
- * A design has to be right for 32 draws of what is uncertain: orientation, place and tilt of the cup, and friction. Sampling
- * draws designs until one is right for all of them; the search (`perp design`, mean cost over the same 32 draws) starts at
- * random designs, and ends with the first that is. Simulations needed by each; the found designs under 200 other draws, and
- * with half the step. `wide`: an uncertainty of three times the tilt, twice the place and twice the friction.
+ * A design has to be right for 32 draws of what is uncertain: orientation, place and tilt of the
+ * cup, and friction. Sampling draws designs until one is right for all of them; the search (`perp
+ * design`, mean cost over the same 32 draws) starts at random designs, and ends with the first that
+ * is. Simulations needed by each; the found designs under 200 other draws, and with half the step.
+ * `wide`: an uncertainty of three times the tilt, twice the place and twice the friction.
  *
  * --full: 10 starts instead of 3, 600 sampled designs (those of b09-feeder) instead of 60, and the wide uncertainty.
  */

@@ -1,8 +1,9 @@
 /* experiments/design-push - a flat part on three points, pushed to a goal pose in one go.
  *
- * A round pusher moves along a bent path from rest to rest. Three numbers of the final pose are wanted, five of the push are
- * unknown (push.json), so that there are many pushes that reach the goal; design-robust chooses among them. Each method of
- * `perp design` from the same start, the optimum again with half the step.
+ * A round pusher moves along a bent path from rest to rest. Three numbers of the final pose are
+ * wanted, five of the push are unknown (push.json), so that there are many pushes that reach the
+ * goal; design-robust chooses among them. Each method of `perp design` from the same start, the
+ * optimum again with half the step.
  *
  * --full: all methods; else Nelder-Mead alone.
  */

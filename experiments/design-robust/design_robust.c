@@ -1,9 +1,12 @@
-/* experiments/design-robust - the push of design-push for every friction from 0.2 to 0.5, on the table and at the pusher.
+/* experiments/design-robust - the push of design-push for every friction from 0.2 to 0.5, on the
+ * table and at the pusher.
  *
- * Nominal designs reach the goal with friction 0.35; there are many (design-push: two by Nelder-Mead and by CMA-ES from the same
- * start). The robust one minimises the worst miss over draws of both coefficients, the same draws for every candidate, from
- * the nominal design of CMA-ES done slowly: a slow push depends less on the friction of the table. From the fast design
- * itself the search ends at 8.0 mm, from that of Nelder-Mead at 10.9 mm (16 draws). All are then run with 200 other draws.
+ * Nominal designs reach the goal with friction 0.35; there are many (design-push: two by
+ * Nelder-Mead and by CMA-ES from the same start). The robust one minimises the worst miss over
+ * draws of both coefficients, the same draws for every candidate, from the nominal design of CMA-ES
+ * done slowly: a slow push depends less on the friction of the table. From the fast design itself
+ * the search ends at 8.0 mm, from that of Nelder-Mead at 10.9 mm (16 draws). All are then run with
+ * 200 other draws.
  *
  * --full: 250 evaluations; else 40 about the design that these found, and the nominal design of CMA-ES is taken as known.
  */

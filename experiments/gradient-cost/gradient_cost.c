@@ -1,7 +1,8 @@
 /* experiments/gradient-cost - processor time of a run and of its gradient, over bodies, steps and parameters.
  *
- * Balls slide and roll apart on a plane, so that every step has as many contacts as bodies and no pair of balls. The smallest of
- * several measurements each; figures without an expected value, because they are those of the machine.
+ * Balls slide and roll apart on a plane, so that every step has as many contacts as bodies and no
+ * pair of balls. The smallest of several measurements each; figures without an expected value,
+ * because they are those of the machine.
  */
 #include <math.h>
 #include <stdio.h>

@@ -1,8 +1,9 @@
 /* experiments/gradient-truth - derivatives of runs against closed forms of the motion, and against differences.
  *
- * Of each scene the derivative at four steps: its error against the derivative of the exact motion falls with the step (the
- * scheme is of first order; a bounce lies on its exact parabolas), its disagreement with central differences of the same
- * runs does not depend on it. The bounce has a sign that is easily wrong: a ball dropped from higher up rises higher.
+ * Of each scene the derivative at four steps: its error against the derivative of the exact motion
+ * falls with the step (the scheme is of first order; a bounce lies on its exact parabolas), its
+ * disagreement with central differences of the same runs does not depend on it. The bounce has a
+ * sign that is easily wrong: a ball dropped from higher up rises higher.
  */
 #include <math.h>
 #include <stdio.h>
@@ -111,10 +112,12 @@ static void compare(report* r, FILE* table, const truth* t)
 
 int main(int argc, char** argv)
 {
-    /* A block of speed v comes to rest after v^2 / (2 mu g). A ball that slides rolls with 5/7 v + 2/7 r w. A spring: x0 cos(w T),
-     * w = sqrt(k / m). A pendulum that swings little: a0 cos(T sqrt(g / l)). */
+    /* A block of speed v comes to rest after v^2 / (2 mu g). A ball that slides rolls with 5/7 v +
+     * 2/7 r w. A spring: x0 cos(w T), w = sqrt(k / m). A pendulum that swings little: a0 cos(T
+     * sqrt(g / l)). */
     const double v = 2.003, mu = 0.3, T = 0.8, w = sqrt(40.0 / 1.3), root = sqrt(10.0 / 0.7);
-    /* A ball falls from 0.73 for t1 = sqrt(2 z / g), rises with e sqrt(2 g z), and is at e u s - g s^2 / 2 after T. */
+    /* A ball falls from 0.73 for t1 = sqrt(2 z / g), rises with e sqrt(2 g z), and is at e u s - g
+     * s^2 / 2 after T. */
     const double z = 0.73, e = 0.6, u = sqrt(20.0 * z), s = T - u / 10.0;
     const truth truths[] = {
         {.name = "sliding block",

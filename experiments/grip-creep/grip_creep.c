@@ -1,9 +1,10 @@
 /* experiments/grip-creep - a hand holds a capsule of 45 g without creep.
  *
- * Two fingers (pads on slides) and three fingers (spheres on slides, 120 degrees apart) press on a capsule of 45 g
- * and radius 4 mm with 12 to 60 N, mu = 0.7; its weight is 0.44 N. With dry friction it does not move. A
- * public report, github.com/google-deepmind/mujoco/issues/3328, measured 50 to 155 micrometres per second for
- * this grasp with two pads in a simulator with regularised friction (elliptic cone, impratio 10).
+ * Two fingers (pads on slides) and three fingers (spheres on slides, 120 degrees apart) press on a
+ * capsule of 45 g and radius 4 mm with 12 to 60 N, mu = 0.7; its weight is 0.44 N. With dry
+ * friction it does not move. A public report, github.com/google-deepmind/mujoco/issues/3328,
+ * measured 50 to 155 micrometres per second for this grasp with two pads in a simulator with
+ * regularised friction (elliptic cone, impratio 10).
  *
  * A capsule that lies on its side between two pads touches each along a line, and two of three tips can hold it
  * without the third: how the forces share the weight does not follow from the laws. Impulses that drift from

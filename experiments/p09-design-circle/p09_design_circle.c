@@ -3,17 +3,20 @@
  * Unknown are the amplitude A6 of the turn about z and amplitude A3 and phase C3 of the motion along z, from
  * (100, 8, 3 pi/2); a particle at 4 to 8 cm is to go around with 0.15 rad/s.
  *
- * The objective. [P09] records position and asymptotic velocity every 0.25 s and adds up the errors: the distance from the
- * original radius, and the difference from (-0.15 y, 0.15 x). Which norm and which units it does not say. 0.25 s are 8.25
- * periods of the plate, so that velocities at these instants alias with the shaking: at the printed optima
- * their errors alone would give more than 200, whatever the design. With means over a period, sums of
- * absolute errors are 25 or more in cm, below 0.4 in m; sums of squares in cm and cm/s are 0.8 and 1.2 for the two
- * printed optima: 1.036 must have been such a sum. That of the optimum with a penalty, 29.14, is not: ours is 8.6 there, and the
- * particle does not leave the plate; our search with a penalty ends beside the paper's motion. The table `definitions` has all of them.
+ * The objective. [P09] records position and asymptotic velocity every 0.25 s and adds up the
+ * errors: the distance from the original radius, and the difference from (-0.15 y, 0.15 x). Which
+ * norm and which units it does not say. 0.25 s are 8.25 periods of the plate, so that velocities at
+ * these instants alias with the shaking: at the printed optima their errors alone would give more
+ * than 200, whatever the design. With means over a period, sums of absolute errors are 25 or more
+ * in cm, below 0.4 in m; sums of squares in cm and cm/s are 0.8 and 1.2 for the two printed optima:
+ * 1.036 must have been such a sum. That of the optimum with a penalty, 29.14, is not: ours is 8.6
+ * there, and the particle does not leave the plate; our search with a penalty ends beside the
+ * paper's motion. The table `definitions` has all of them.
  *
- * Without --full: the objective at the paper's start and optima and at ours (found with --full), at half the step too, and a design of
- * a quarter of the circle at three radii. --full: also the designs of the whole circle with and without a penalty (20 minutes of
- * CPU), and the quarter by other methods.
+ * Without --full: the objective at the paper's start and optima and at ours (found with --full), at
+ * half the step too, and a design of a quarter of the circle at three radii. --full: also the
+ * designs of the whole circle with and without a penalty (20 minutes of CPU), and the quarter by
+ * other methods.
  */
 #include <math.h>
 #include <stdio.h>

@@ -1,14 +1,17 @@
 /* experiments/p09-design-saddle - [P09 5.2], [B09 6.1.2]: a plate whose drift is a saddle.
  *
- * The printed start "A = [8 0.5 -5 -1.5 0 0], C = [150 1.5 80 5.5 0 0]" means (A1, C1, A2, C2) and (A4, C4, A5, C5); what
- * is zero stays so, as in the printed optimum. The drift of a particle is to be (-0.2 x, 0.2 y).
+ * The printed start "A = [8 0.5 -5 -1.5 0 0], C = [150 1.5 80 5.5 0 0]" means (A1, C1, A2, C2) and
+ * (A4, C4, A5, C5); what is zero stays so, as in the printed optimum. The drift of a particle is to
+ * be (-0.2 x, 0.2 y).
  *
- * The objective. As in p09-design-circle: squares of errors of velocities, in cm/s, that are means over a period, every 0.25 s.
- * The paper does not say for which particles and how long. Six seconds are its figure; with four particles at (+-2, +-2) cm the
- * printed optimum has 2.25 here, where the paper says 2.57, and with others it has 0.3 (at 1 cm) to 27 (at 5 cm).
+ * The objective. As in p09-design-circle: squares of errors of velocities, in cm/s, that are means
+ * over a period, every 0.25 s. The paper does not say for which particles and how long. Six seconds
+ * are its figure; with four particles at (+-2, +-2) cm the printed optimum has 2.25 here, where the
+ * paper says 2.57, and with others it has 0.3 (at 1 cm) to 27 (at 5 cm).
  *
- * Without --full: the objective at the paper's start and optimum and at ours (found with --full), with half the step and for other
- * particles, and a design that is cut short. --full: also whole designs by Nelder-Mead and CMA-ES, half an hour of CPU each.
+ * Without --full: the objective at the paper's start and optimum and at ours (found with --full),
+ * with half the step and for other particles, and a design that is cut short. --full: also whole
+ * designs by Nelder-Mead and CMA-ES, half an hour of CPU each.
  */
 #include <math.h>
 #include <stdio.h>

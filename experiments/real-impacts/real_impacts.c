@@ -1,4 +1,5 @@
-/* experiments/real-impacts - measured impacts of an ellipse on a floor: one friction and one restitution for all of them.
+/* experiments/real-impacts - measured impacts of an ellipse on a floor: one friction and one
+ * restitution for all of them.
  *
  * Source     Fazeli, Donlon, Drumwright, Rodriguez: Empirical evaluation of common contact models on an experimental impact
  *            dataset, ICRA 2017; their states, as kept with DAIRLab/ImpactModeling. Half of them is here:
@@ -6,9 +7,10 @@
  * Notation   errors are those of the velocities after an impact in the norm of the kinetic energy, relative to that of the
  *            velocities before: sqrt(|v+ - v+ predicted|_M^2 / |v|_M^2)
  *
- * First, always: impacts made with known coefficients and noise, found again by `perp estimate`, method laws. Then, where the
- * data are present: the fit of all and of each half, judged on the other half; and what no pair of numbers explains: the
- * nearest impulse that any mu and e give, and the nearest that pushes and does not increase the energy at all.
+ * First, always: impacts made with known coefficients and noise, found again by `perp estimate`,
+ * method laws. Then, where the data are present: the fit of all and of each half, judged on the
+ * other half; and what no pair of numbers explains: the nearest impulse that any mu and e give, and
+ * the nearest that pushes and does not increase the energy at all.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,8 @@
-/* experiments/real-tosses - measured tosses of a cube: what the parameters are, and how well tosses are predicted.
+/* experiments/real-tosses - measured tosses of a cube: what the parameters are, and how well tosses
+ * are predicted.
  *
- * Data: tosses of an acrylic cube onto a table, poses at 148 Hz [Pfrommer, Halm, Posa 2020], not part of this repository:
+ * Data: tosses of an acrylic cube onto a table, poses at 148 Hz [Pfrommer, Halm, Posa 2020], not
+ * part of this repository:
  * --data FILE, by default ../shared/data/cube-tosses/training.csv. Without them tosses are made by simulation with known
  * parameters and noise, and the experiment says whether it finds these again.
  *
@@ -10,7 +12,8 @@
  *            restitution), by a robust loss: after some impacts a toss depends on its start so much that
  *            least squares over whole runs would fit the wrong tosses;
  *   slides   whole tosses: friction of the faces.
- * A prediction starts from the rows before the first contact (at most 40) and sees nothing else of its toss. */
+ * A prediction starts from the rows before the first contact (at most 40) and sees nothing else of its
+ * toss. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -280,8 +283,8 @@ static double cpu_seconds(void)
     return sum;
 }
 
-/* What the columns observe: the tracked centre, which is not the centre of mass, and the orientation; with velocities for
- * predictions that start from one row. */
+/* What the columns observe: the tracked centre, which is not the centre of mass, and the
+ * orientation; with velocities for predictions that start from one row. */
 static const char poses[] =
     "\"place\": { \"position\": \"cube\", \"columns\": [\"x\", \"y\", \"z\"],\n"
     "                          \"sensor\": { \"at\": [\"cx\", \"cy\", \"cz\"] } },\n"
@@ -430,8 +433,8 @@ static tosses predict(perp_context* context, const report* r, const char* name, 
 
 /* ---- contact ----------------------------------------------------------------------------------*/
 
-/* The damping that fits the first impact best is a little small for those that follow, of edges and faces: a factor by
- * whole tosses of those to fit. */
+/* The damping that fits the first impact best is a little small for those that follow, of edges and
+ * faces: a factor by whole tosses of those to fit. */
 static double choose_damping(perp_context* context, report* r, number_set* set)
 {
     static const double factor[] = {1.0, 1.08, 1.16, 1.24};

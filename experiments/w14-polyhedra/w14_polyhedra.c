@@ -3,8 +3,9 @@
  * A polyhedron is dropped every 0.5 s for 5 s with a horizontal velocity in the negative x direction, as
  * printed. Sizes, box, places and the absence of friction are ours: hulls of ten random points within
  * +-0.25, which sink slowly, without gravity, towards a box 1.2 m wide and are let go at 1.2 m. Ten seeds,
- * h from 0.001 to 0.01; the error is the volume of overlap of all pairs, averaged over steps 0.01 s apart. A trap
- * is a contact that the standard model would hold, violated while the bodies are apart.
+ * h from 0.001 to 0.01; the error is the volume of overlap of all pairs, averaged over steps 0.01 s
+ * apart. A trap is a contact that the standard model would hold, violated while the bodies are
+ * apart.
  */
 #include <math.h>
 #include <stdio.h>

@@ -61,9 +61,9 @@ typedef struct perp_controller_def {
     double target;
     const char* target_text; /* expression in t that replaces the number, or NULL */
     double max_effort;       /* > 0; INFINITY: none */
-    /* Feed-forward of gravity: to the effort is added what holds the bodies beyond the joint (the side away from
-     * the ground, else from the first body) at rest against gravity, at the start of the step. Exact for trees; a
-     * joint that closes a loop has none. */
+    /* Feed-forward of gravity: to the effort is added what holds the bodies beyond the joint (the
+     * side away from the ground, else from the first body) at rest against gravity, at the start of
+     * the step. Exact for trees; a joint that closes a loop has none. */
     bool gravity;
     /* The target as a curve instead: rows of t and x, or t, x and its rate; NULL: none. */
     const double* trajectory;

@@ -5,10 +5,11 @@
  * measures and conditions use the same names.
  *
  * A measure is a number of a whole run: an expression of quantities, parameters and t, at the end of the run
- * or summarised over its steps. A stop is a condition that ends the run. Both are given in perp_sim_def (a scene
- * file has them under `measures` and `stop`) and evaluated by the simulation itself: at the start and after every
- * step, impacts included. They are part of the state: snapshots, clones and recordings keep them, so that a run
- * that is continued gives the same numbers. They change nothing of the motion.
+ * or summarised over its steps. A stop is a condition that ends the run. Both are given in
+ * perp_sim_def (a scene file has them under `measures` and `stop`) and evaluated by the simulation
+ * itself: at the start and after every step, impacts included. They are part of the state:
+ * snapshots, clones and recordings keep them, so that a run that is continued gives the same
+ * numbers. They change nothing of the motion.
  */
 #ifndef PERP_MEASURE_H
 #define PERP_MEASURE_H
@@ -111,8 +112,8 @@ typedef struct perp_measure_def {
     /* Of a sum: the time between its values, > 0. Of a mean or an integral over windows: the time from the end
      * of one window to the end of the next; 0: `over`. Else 0. */
     double every;
-    /* Of a mean or an integral: the length of a window, 0 < over <= every; its value is that of the last window that
-     * is complete. 0: the whole run. */
+    /* Of a mean or an integral: the length of a window, 0 < over <= every; its value is that of the
+     * last window that is complete. 0: the whole run. */
     double over;
 } perp_measure_def;
 
@@ -128,7 +129,8 @@ PERP_API int32_t perp_sim_measure_find(const perp_sim* sim, const char* name); /
 /* The value if the run ended now. NaN: there is none, or one of its samples was not a number. An expression
  * with a quantity of the last step has no value before the first step. */
 PERP_API double perp_sim_measure(const perp_sim* sim, int32_t measure);
-/* The time since which measures count: 0, unless the state came from a snapshot or recording with other measures. */
+/* The time since which measures count: 0, unless the state came from a snapshot or recording with
+ * other measures. */
 PERP_API double perp_sim_measure_begin(const perp_sim* sim);
 /* How the run ended: the name of the first stop that held, "end" at its duration, "" while it goes on.
  * perp_sim_finished is true in both cases. */

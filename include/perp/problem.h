@@ -27,10 +27,11 @@
  *
  * A group is a set of contacts of which at least one must hold [W14 4.2.2, (4.10)-(4.14)]: with
  * m = max of u_n over all members, m >= 0; a primary member i carries an impulse only if u_n,i = 0
- * and no other member is open: 0 <= p_n,i perp m + max(0, -u_n,i) >= 0. With a single primary the bracket is m alone, 0 <= p_n perp m >= 0 [W14 (4.14)]: it may push while another member is the
+ * and no other member is open: 0 <= p_n,i perp m + max(0, -u_n,i) >= 0. With a single primary the
+ * bracket is m alone, 0 <= p_n perp m >= 0 [W14 (4.14)]: it may push while another member is the
  * one that closes (the stricter form can have no solution). A contact that is primary in several
- * groups is complementary to the sum of its brackets, each m >= 0. Members that are not primary
- * in any group carry no impulse (p = 0); only their gaps enter.
+ * groups is complementary to the sum of its brackets, each m >= 0. Members that are not primary in
+ * any group carry no impulse (p = 0); only their gaps enter.
  *
  * Signs: contact normal n points from A onto B; a positive p_n pushes B along +n.
  */
@@ -143,9 +144,10 @@ typedef struct perp_contact_problem {
  *     u = W r + q,   rows grouped in constraints whose laws are those of the contact problem
  *
  * W = J M^-1 J' + diag(compliance), q = J M^-1 k + b when it comes from a contact problem; any W
- * that a friction problem from elsewhere has (singular, slightly unsymmetric) otherwise. W is stored by blocks: for
- * constraint i the blocks (i, j) != 0, each rows_i x rows_j, row-major, j ascending; the diagonal
- * block is always there. Of the constraints kind, row, rows, cone, directions, mu, e, key count. */
+ * that a friction problem from elsewhere has (singular, slightly unsymmetric) otherwise. W is
+ * stored by blocks: for constraint i the blocks (i, j) != 0, each rows_i x rows_j, row-major, j
+ * ascending; the diagonal block is always there. Of the constraints kind, row, rows, cone,
+ * directions, mu, e, key count. */
 typedef struct perp_block_rows {
     const int32_t* start;  /* constraint_count + 1: blocks start[i] .. start[i+1]-1 are row i's */
     const int32_t* column; /* constraint index of each block */
@@ -333,9 +335,10 @@ PERP_API int32_t perp_problem_file_velocity_count(const perp_problem_file* file)
 PERP_API PERP_NODISCARD perp_status perp_problem_file_reconstruct(perp_problem_file* file,
                                                                   const double* r, double* v);
 
-/* Error measures of other programs (docs/problem-files.md); not the residual above. e: the plain natural map in 2-norms.
- * scaled: its unit-free variant, friction kinds; NaN for the others. Both +INFINITY for a point that
- * is not finite, NaN for a contact problem. z: r for the friction kinds; v: gfc kinds only. */
+/* Error measures of other programs (docs/problem-files.md); not the residual above. e: the plain
+ * natural map in 2-norms. scaled: its unit-free variant, friction kinds; NaN for the others. Both
+ * +INFINITY for a point that is not finite, NaN for a contact problem. z: r for the friction kinds;
+ * v: gfc kinds only. */
 typedef struct perp_plain_residual {
     double e, scaled;
 } perp_plain_residual;

@@ -61,8 +61,9 @@ PERP_API const perp_model* perp_scene_model(const perp_scene* scene);
 PERP_API const char* perp_scene_name(const perp_scene* scene);
 /* The scene as it will be simulated, overrides applied: parsing it again gives the same scene. */
 PERP_API const char* perp_scene_text(const perp_scene* scene);
-/* The scene to be changed and read again: the same text, but with `include`, `copies` and `configuration`, which that one has carried
- * out, and with files whose contents depend on parameters by their names (relative to the scene's file). */
+/* The scene to be changed and read again: the same text, but with `include`, `copies` and
+ * `configuration`, which that one has carried out, and with files whose contents depend on
+ * parameters by their names (relative to the scene's file). */
 PERP_API const char* perp_scene_source(const perp_scene* scene);
 PERP_API int32_t perp_scene_record_every(const perp_scene* scene);
 /* Writes that text to a file, replacing it. */
@@ -89,8 +90,9 @@ PERP_API int32_t perp_scene_parameter_find(const perp_scene* scene, const char* 
 /* Whether a number, a measure, a stop or another parameter that is used depends on it. */
 PERP_API bool perp_scene_parameter_used(const perp_scene* scene, int32_t parameter);
 
-/* Sets a parameter (name), or any place of the scene (JSON pointer, as in perp_override) to a number. Takes effect
- * with perp_scene_rebuild. PERP_ERROR_INPUT: there is no such parameter (the nearest is suggested) or place. */
+/* Sets a parameter (name), or any place of the scene (JSON pointer, as in perp_override) to a
+ * number. Takes effect with perp_scene_rebuild. PERP_ERROR_INPUT: there is no such parameter (the
+ * nearest is suggested) or place. */
 PERP_API PERP_NODISCARD perp_status perp_scene_set_number(perp_scene* scene, const char* name,
                                                           double value);
 /* The same to a string, as an expression or the name of a file (relative to the scene's folder). */

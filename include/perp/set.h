@@ -97,9 +97,10 @@ PERP_API PERP_NODISCARD perp_status perp_sim_clone(const perp_sim* sim, perp_con
 /* ---- parameters ----------------------------------------------------------------------------------
  *
  * Of this simulation alone: the model stays as it is, perp_sim_model gives the model with the parameters in
- * use. They hold from the next step on, are not part of a snapshot, and stay after perp_sim_reset. NaN gives the
- * model's value back. The energy account starts anew. Frames of a recording are marked as long as parameters
- * are not those of the model (perp_frame.edited), and not verified: the scene in the recording has the model's. */
+ * use. They hold from the next step on, are not part of a snapshot, and stay after perp_sim_reset.
+ * NaN gives the model's value back. The energy account starts anew. Frames of a recording are
+ * marked as long as parameters are not those of the model (perp_frame.edited), and not verified:
+ * the scene in the recording has the model's. */
 
 /* Of a body; pairs with an entry of their own and shapes with their own coefficient keep it. */
 PERP_API PERP_NODISCARD perp_status perp_sim_set_friction(perp_sim* sim, int32_t body, double mu);

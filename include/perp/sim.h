@@ -70,8 +70,9 @@ typedef struct perp_contact_choice {
 } perp_contact_choice;
 PERP_API perp_contact_choice perp_contact_choose(const perp_model* model, const perp_sim_def* def);
 
-/* Where in the step a simulation takes the directions of joints: what the 'auto' of a scene (joint_choice) stands for with
- * this model, stepper and step, or what def says. The reason is a phrase for messages, a constant. */
+/* Where in the step a simulation takes the directions of joints: what the 'auto' of a scene
+ * (joint_choice) stands for with this model, stepper and step, or what def says. The reason is a
+ * phrase for messages, a constant. */
 typedef struct perp_joint_choice {
     bool middle;
     const char* reason;
@@ -100,8 +101,8 @@ PERP_API double perp_sim_last_step(const perp_sim* sim);
 PERP_API int64_t perp_sim_step_count(const perp_sim* sim);
 PERP_API int64_t perp_sim_impact_count(const perp_sim* sim);
 PERP_API const perp_model* perp_sim_model(const perp_sim* sim);
-/* Pairs of bodies that may collide, but cannot meet as long as the joints between them are within their limits: they
- * are not searched for contacts then. Contacts are the same with and without. */
+/* Pairs of bodies that may collide, but cannot meet as long as the joints between them are within
+ * their limits: they are not searched for contacts then. Contacts are the same with and without. */
 PERP_API int32_t perp_sim_pairs_out_of_reach(const perp_sim* sim);
 
 /* ---- state -------------------------------------------------------------------------------------*/

@@ -5,9 +5,9 @@
  *     def.out = "grasp-map.db";
  *     perp_sweep_run(context, study, &def, &report);
  *
- * A study file names a scene, what varies in it and how (docs/studies.md). Run `id` (1, 2, ...) has the same values
- * on any machine: draws are functions of the seed and the id. Results are rows of an SQLite database; a run that
- * fails, exceeds its limit or crashes is a row too.
+ * A study file names a scene, what varies in it and how (docs/studies.md). Run `id` (1, 2, ...) has
+ * the same values on any machine: draws are functions of the seed and the id. Results are rows of
+ * an SQLite database; a run that fails, exceeds its limit or crashes is a row too.
  */
 #ifndef PERP_STUDY_H
 #define PERP_STUDY_H
@@ -23,7 +23,8 @@ extern "C" {
 
 typedef struct perp_study perp_study;
 
-/* Reads a study and its scene, whose path is relative to the study's folder. PERP_ERROR_INPUT: "FILE: /vary/mu/grid: ...". */
+/* Reads a study and its scene, whose path is relative to the study's folder. PERP_ERROR_INPUT:
+ * "FILE: /vary/mu/grid: ...". */
 PERP_API PERP_NODISCARD perp_status perp_study_load(perp_context* context, const char* path,
                                                     perp_study** study);
 /* The same from memory; origin names it in messages, and the scene is looked for beside it. */
@@ -120,17 +121,17 @@ typedef struct perp_run_options {
 } perp_run_options;
 PERP_API perp_run_options perp_run_options_default(void);
 
-/* Builds the scene with the values that were set (perp_scene_set_number), simulates it to its end, and fills the
- * row. Everything that can go wrong with the run is in the row. row: id and recording are left; its arrays and
- * strings belong to the runner. */
+/* Builds the scene with the values that were set (perp_scene_set_number), simulates it to its end,
+ * and fills the row. Everything that can go wrong with the run is in the row. row: id and recording
+ * are left; its arrays and strings belong to the runner. */
 typedef struct perp_runner perp_runner;
 PERP_API PERP_NODISCARD perp_status perp_runner_create(perp_context* context, perp_runner** runner);
 PERP_API void perp_runner_destroy(perp_runner* runner);
 PERP_API PERP_NODISCARD perp_status perp_runner_run(perp_runner* runner, perp_scene* scene,
                                                     const perp_run_options* options,
                                                     perp_run_row* row);
-/* Run `id` of a study: sets its values, then the same. NULL options: limits of the study, no files. The limits of
- * the study hold where the options have none. */
+/* Run `id` of a study: sets its values, then the same. NULL options: limits of the study, no files.
+ * The limits of the study hold where the options have none. */
 PERP_API PERP_NODISCARD perp_status perp_study_run(perp_study* study, perp_runner* runner,
                                                    int64_t id, const perp_run_options* options,
                                                    perp_run_row* row);
@@ -152,8 +153,8 @@ PERP_API PERP_NODISCARD perp_status perp_results_each(
 /* One row. PERP_ERROR_INPUT: there is none of that id. Valid until the next call. */
 PERP_API PERP_NODISCARD perp_status perp_results_row(perp_results* results, int64_t id,
                                                      perp_run_row* row);
-/* Joins databases of one study (shards). A run in several of them must be the same in all, but for its seconds; one that
- * crashed or timed out gives way to one that did not. */
+/* Joins databases of one study (shards). A run in several of them must be the same in all, but for
+ * its seconds; one that crashed or timed out gives way to one that did not. */
 PERP_API PERP_NODISCARD perp_status perp_results_merge(perp_context* context,
                                                        const char* const* path, int32_t count,
                                                        const char* out, int64_t* rows);
@@ -170,10 +171,12 @@ typedef struct perp_sweep_def {
     int32_t shard, shard_count;      /* runs whose id is shard modulo shard_count; 1 of 1: all */
     const char* user_code;           /* name of the user's code, kept in the database; NULL: none */
     const perp_run_options* options; /* user code of the runs; limits and files are the study's */
-    /* Called several times a second, and at the end. Returning false ends the sweep; what is done stays. NULL: never. */
+    /* Called several times a second, and at the end. Returning false ends the sweep; what is done
+     * stays. NULL: never. */
     bool (*progress)(void* user, const perp_sweep_report* report);
     void* user;
-    /* Program and arguments, ended by NULL, of a worker that calls perp_study_serve on its standard input and output;
+    /* Program and arguments, ended by NULL, of a worker that calls perp_study_serve on its standard
+     * input and output;
      * NULL: workers are forked. A process with several threads must not fork them. */
     const char* const* argument;
 } perp_sweep_def;
@@ -198,9 +201,10 @@ struct perp_sweep_report {
     bool interrupted;
 };
 
-/* Runs what is missing in forked workers, each with the scene parsed already, and writes the database. The process
- * must have one thread, unless workers are programs (argument). A worker that ends is replaced, and its run is a row. PERP_ERROR_INPUT: before anything
- * was written, as for a database of another study. */
+/* Runs what is missing in forked workers, each with the scene parsed already, and writes the
+ * database. The process must have one thread, unless workers are programs (argument). A worker that
+ * ends is replaced, and its run is a row. PERP_ERROR_INPUT: before anything was written, as for a
+ * database of another study. */
 PERP_API PERP_NODISCARD perp_status perp_sweep_run(perp_context* context, perp_study* study,
                                                    const perp_sweep_def* def,
                                                    perp_sweep_report* report);
@@ -213,8 +217,8 @@ typedef struct perp_sweep perp_sweep;
 PERP_API PERP_NODISCARD perp_status perp_sweep_create(perp_context* context, perp_study* study,
                                                       const perp_sweep_def* def,
                                                       perp_sweep** sweep);
-/* The next runs to do, at most `room`; fewer as the end comes near, so that all workers end together. 0: all are
- * given out. */
+/* The next runs to do, at most `room`; fewer as the end comes near, so that all workers end
+ * together. 0: all are given out. */
 PERP_API int32_t perp_sweep_next(perp_sweep* sweep, int32_t room, int32_t workers, int64_t* id);
 /* Puts runs back that were not done. */
 PERP_API PERP_NODISCARD perp_status perp_sweep_return(perp_sweep* sweep, const int64_t* id,
@@ -259,8 +263,8 @@ PERP_API PERP_NODISCARD perp_status perp_study_serve(perp_study* study, int in, 
                                                      const perp_run_options* options);
 /* Rows as bytes, for messages between processes. size: of the buffer; returns the bytes that are needed. */
 PERP_API size_t perp_run_row_pack(const perp_run_row* row, void* buffer, size_t size);
-/* Reads one row of at most `size` bytes; returns the bytes used, 0 if it is not whole. Its pointers point into the
- * buffer, which must be aligned for double; packed rows are multiples of 8 bytes. */
+/* Reads one row of at most `size` bytes; returns the bytes used, 0 if it is not whole. Its pointers
+ * point into the buffer, which must be aligned for double; packed rows are multiples of 8 bytes. */
 PERP_API size_t perp_run_row_unpack(const void* buffer, size_t size, perp_run_row* row);
 
 /* ---- a design ---------------------------------------------------------------------------------
@@ -269,8 +273,9 @@ PERP_API size_t perp_run_row_unpack(const void* buffer, size_t size, perp_run_ro
  *     def.out = "throw.db";
  *     perp_design_run(context, study, &def, &report);
  *
- * A study with `unknown` and `minimise` is a design: a method chooses values of the unknowns (a candidate), its runs
- * (each case with each draw) give the objective, and so on until steps are small or the evaluations are used up. */
+ * A study with `unknown` and `minimise` is a design: a method chooses values of the unknowns (a
+ * candidate), its runs (each case with each draw) give the objective, and so on until steps are
+ * small or the evaluations are used up. */
 
 typedef enum perp_design_method {
     PERP_DESIGN_AUTO = 0,
@@ -323,8 +328,9 @@ typedef struct perp_evaluation {
     int64_t failed;      /* runs without a value */
     double seconds;      /* of CPU, all runs */
     const char* message; /* of the first such run, or "" */
-    /* method gradient: what chose the candidate ("gradient"; "one-sided": beyond a kink, to the better side; "cma-es" after it handed over), and flagged steps of the
-     * gradients of its runs */
+    /* method gradient: what chose the candidate ("gradient"; "one-sided": beyond a kink, to the
+     * better side; "cma-es" after it handed over), and flagged steps of the gradients of its
+     * runs */
     const char* searched_by;
     int64_t flagged;
 } perp_evaluation;
@@ -375,19 +381,22 @@ typedef struct perp_design_def {
     int32_t jobs;                    /* workers; 0: one for each processor */
     const char* user_code;           /* as in perp_sweep_def */
     const perp_run_options* options; /* as in perp_sweep_def */
-    /* Called several times a second, and at the end. Returning false ends the search; what is done stays. NULL: never. */
+    /* Called several times a second, and at the end. Returning false ends the search; what is done
+     * stays. NULL: never. */
     bool (*progress)(void* user, const perp_design_report* report);
     void* user;
 } perp_design_def;
 PERP_API perp_design_def perp_design_def_default(void);
 
-/* Searches in forked workers, as perp_sweep_run. Every run is a row of `runs`, every candidate one of `evaluations`. The
- * method is deterministic: with resume it is given the values that the database has, and goes on from there. */
+/* Searches in forked workers, as perp_sweep_run. Every run is a row of `runs`, every candidate one
+ * of `evaluations`. The method is deterministic: with resume it is given the values that the
+ * database has, and goes on from there. */
 PERP_API PERP_NODISCARD perp_status perp_design_run(perp_context* context, perp_study* study,
                                                     const perp_design_def* def,
                                                     perp_design_report* report);
-/* The scene of a candidate and a case (0, 1, ...); what is drawn has the scene's own values. PERP_ERROR_INPUT: there is
- * no such evaluation or case, or the scene cannot be built with these values. */
+/* The scene of a candidate and a case (0, 1, ...); what is drawn has the scene's own values.
+ * PERP_ERROR_INPUT: there is no such evaluation or case, or the scene cannot be built with these
+ * values. */
 PERP_API PERP_NODISCARD perp_status perp_design_scene(perp_study* study, int64_t evaluation,
                                                       int32_t design_case, perp_scene** scene);
 /* Values of the unknowns in an evaluation that was made or read; NULL: there is no such one. */
@@ -402,7 +411,8 @@ PERP_API PERP_NODISCARD perp_status perp_results_evaluations(
  *     perp_estimate_run(context, study, &def, &estimate);
  *     perp_estimate_value(estimate, 0).value ... perp_estimate_json(estimate) ...
  *
- * A study with `observe` is an estimate: parameters of a scene, and start states, from measured motion (docs/studies.md). */
+ * A study with `observe` is an estimate: parameters of a scene, and start states, from measured
+ * motion (docs/studies.md). */
 
 PERP_API bool perp_study_is_estimate(const perp_study* study);
 
@@ -419,12 +429,14 @@ PERP_API perp_estimate_def perp_estimate_def_default(void);
 typedef struct perp_estimate perp_estimate;
 PERP_API void perp_estimate_destroy(perp_estimate* estimate);
 
-/* Fits in forked workers; the process must have one thread. The study must outlive the estimate. PERP_ERROR_INPUT: bad
- * data, or fewer values than unknowns; PERP_ERROR_SOLVE: the scene cannot be simulated along the data. */
+/* Fits in forked workers; the process must have one thread. The study must outlive the estimate.
+ * PERP_ERROR_INPUT: bad data, or fewer values than unknowns; PERP_ERROR_SOLVE: the scene cannot be
+ * simulated along the data. */
 PERP_API PERP_NODISCARD perp_status perp_estimate_run(perp_context* context, perp_study* study,
                                                       const perp_estimate_def* def,
                                                       perp_estimate** estimate);
-/* Predicts the trajectories of CSV files from their first rows, with the parameters where the study starts them. */
+/* Predicts the trajectories of CSV files from their first rows, with the parameters where the study
+ * starts them. */
 PERP_API PERP_NODISCARD perp_status perp_estimate_predict(perp_context* context, perp_study* study,
                                                           const char* const* path, int32_t count,
                                                           const perp_estimate_def* def,
@@ -448,7 +460,8 @@ PERP_API perp_estimated perp_estimate_value(const perp_estimate* estimate, int32
 PERP_API bool perp_estimate_converged(const perp_estimate* estimate);
 /* Everything as one JSON object, as `perp estimate --json` prints it. */
 PERP_API const char* perp_estimate_json(const perp_estimate* estimate);
-/* Times, data and predictions of the trajectories as JSON, for plots; at most so many trajectories and rows of each. */
+/* Times, data and predictions of the trajectories as JSON, for plots; at most so many trajectories
+ * and rows of each. */
 PERP_API PERP_NODISCARD perp_status perp_estimate_curves(const perp_estimate* estimate,
                                                          int32_t trajectories, int32_t rows,
                                                          const char** text);

@@ -70,9 +70,10 @@ bool perpi_expr_margin(const perpi_expr* expr, double t, const double* slot, dou
 /* With its derivative by slot[by]. */
 bool perpi_expr_margin_derivative(const perpi_expr* expr, double t, const double* slot, int32_t by,
                                   double* margin, double* derivative);
-/* The curvature of Gauss and Newton: the second derivatives of the outermost functions of the expression, with what stands in
- * them linearised. Of w1 a^2 + w2 b^2 it is 2 w1 a' a'^T + 2 w2 b' b'^T, whatever functions a and b are. fn is called for each
- * term weight x x^T, weight > 0, x the derivatives by the slots that are listed (at most PERPI_EXPR_SQUARE_SLOTS). */
+/* The curvature of Gauss and Newton: the second derivatives of the outermost functions of the
+ * expression, with what stands in them linearised. Of w1 a^2 + w2 b^2 it is 2 w1 a' a'^T + 2 w2 b'
+ * b'^T, whatever functions a and b are. fn is called for each term weight x x^T, weight > 0, x the
+ * derivatives by the slots that are listed (at most PERPI_EXPR_SQUARE_SLOTS). */
 enum { PERPI_EXPR_SQUARE_SLOTS = 64 };
 typedef void (*perpi_expr_square_fn)(void* user, double weight, const double* x);
 void perpi_expr_squares(const perpi_expr* expr, double t, const double* slot, const int32_t* slots,

@@ -76,8 +76,8 @@ typedef struct perpi_dual {
 } perpi_dual;
 
 perpi_dual perpi_expr_unary(perpi_opcode op, perpi_dual a);
-/* Runs the instructions from `first` to before `end`; returns the number of operands that they leave. by: the slot that
- * derivatives are taken by; -1: t. */
+/* Runs the instructions from `first` to before `end`; returns the number of operands that they
+ * leave. by: the slot that derivatives are taken by; -1: t. */
 int perpi_expr_run(const perpi_expr* expr, int32_t first, int32_t end, double t, const double* slot,
                    int32_t by, perpi_dual stack[PERPI_EXPR_STACK]);
 

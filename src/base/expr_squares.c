@@ -1,7 +1,7 @@
 /* src/base/expr_squares.c - the curvature of Gauss and Newton of an expression: see expr.h.
  *
- * From the end of the program sums, differences and factors that have no slot are followed; the first other function on each
- * way is an outermost one.
+ * From the end of the program sums, differences and factors that have no slot are followed; the
+ * first other function on each way is an outermost one.
  */
 #include <math.h>
 #include <string.h>

@@ -5,9 +5,10 @@
  * after a fork.
  *
  * A thread that waits for another spins for some microseconds and then sleeps, so that it does not take
- * the processor from others; where waits are long, as on a busy machine, it hardly spins. All waits are at gates: `turn` is increased when the gate opens. Either the waiting
- * thread sees the new turn after it has counted itself as asleep, or the opening one sees that it sleeps
- * and wakes it: both counters are accessed in one order (seq_cst).
+ * the processor from others; where waits are long, as on a busy machine, it hardly spins. All waits
+ * are at gates: `turn` is increased when the gate opens. Either the waiting thread sees the new
+ * turn after it has counted itself as asleep, or the opening one sees that it sleeps and wakes it:
+ * both counters are accessed in one order (seq_cst).
  */
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "base/threads.h"
@@ -23,8 +24,9 @@
 
 #include "base/context_lanes.h"
 
-/* How long a thread spins before it sleeps: SPIN_MOST, about what it costs to sleep and be woken, as long as its
- * waits are not much longer; after each long one half of that, down to SPIN_LEAST. */
+/* How long a thread spins before it sleeps: SPIN_MOST, about what it costs to sleep and be woken,
+ * as long as its waits are not much longer; after each long one half of that, down to
+ * SPIN_LEAST. */
 #define SPIN_MOST 40e-6
 #define SPIN_LEAST 2e-6
 enum { PAUSES = 32 }; /* between two looks at the clock */

@@ -547,8 +547,8 @@ static double turn_most_of(const perpi_collider* c, const perpi_broad_pair* pair
                : c->turn_most[pair->body_a] + c->turn_most[pair->body_b];
 }
 
-/* The most that points of body `to` move against the frame of `from`: rotation by w moves a point at d by w x d up
- * to |w|^2 |d| / 2. */
+/* The most that points of body `to` move against the frame of `from`: rotation by w moves a point
+ * at d by w x d up to |w|^2 |d| / 2. */
 static double travel_against(const perpi_body_motion* from, const perpi_body_motion* to, vec3 d)
 {
     const vec3 shift = v3_sub(v3_sub(to->shift, from->shift), v3_cross(from->turn, d));
@@ -556,8 +556,8 @@ static double travel_against(const perpi_body_motion* from, const perpi_body_mot
            v3_norm(v3_sub(to->turn, from->turn)) * to->reach;
 }
 
-/* The same for the two bodies of a pair, the smaller bound; d: from a to b. Two points at a distance g move by up
- * to |w| g more than two at one place; INFINITY where that is much. */
+/* The same for the two bodies of a pair, the smaller bound; d: from a to b. Two points at a
+ * distance g move by up to |w| g more than two at one place; INFINITY where that is much. */
 static double relative_travel(const perpi_body_motion* a, const perpi_body_motion* b, vec3 d)
 {
     const double of_b = travel_against(a, b, d), of_a = travel_against(b, a, v3_neg(d));

@@ -183,9 +183,10 @@ typedef struct perpi_body_motion {
     double reach;
 } perpi_body_motion;
 /* One per body, read during perpi_collide: polyhedra with many faces are then searched within what
- * they move against each other, and over planes for what they turn, if that is less than their margins. The caller promises
- * to repeat the search if perpi_collider_moved_further says so. again: the last call was for the same step, and pairs
- * of it that move no further than it searched them keep their candidates. NULL (the default): margins alone. */
+ * they move against each other, and over planes for what they turn, if that is less than their
+ * margins. The caller promises to repeat the search if perpi_collider_moved_further says so. again:
+ * the last call was for the same step, and pairs of it that move no further than it searched them
+ * keep their candidates. NULL (the default): margins alone. */
 void perpi_collider_set_motion(perpi_collider* collider, const perpi_body_motion* motion,
                                bool again);
 /* Whether two bodies of such a pair of the last call move further against each other than was expected. */
@@ -198,8 +199,8 @@ PERP_NODISCARD perp_status perpi_collide(perpi_collider* collider, const perpi_p
                                          const double* margin, const perpi_candidate** candidate,
                                          size_t* count);
 
-/* Finds the pairs of links that cannot meet within the limits of their joints (reach.h), or copies those of another
- * collider for the same model. Candidates are the same without them. */
+/* Finds the pairs of links that cannot meet within the limits of their joints (reach.h), or copies
+ * those of another collider for the same model. Candidates are the same without them. */
 PERP_NODISCARD perp_status perpi_collider_find_reach(perpi_collider* collider,
                                                      const perpi_collider* like);
 /* Their number. */

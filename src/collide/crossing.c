@@ -465,8 +465,8 @@ typedef struct end {
     vec3 n, point[2];
 } end;
 
-/* The farthest point of the smaller piece along n, and the point of the other's tangent plane there: of a face, all
- * points are as far, and its corners are anywhere. */
+/* The farthest point of the smaller piece along n, and the point of the other's tangent plane
+ * there: of a face, all points are as far, and its corners are anywhere. */
 static void points_of_overlap(const pair* P, const instant* at, vec3 n, vec3 point[2])
 {
     const double sep = separation(at, n, point);
@@ -597,8 +597,8 @@ static perpi_passage find_in_frame(int32_t dimension, const perpi_shape* a,
     return out;
 }
 
-/* How far a ball turns says nothing of the sides of a pair, unless it goes around the other body as it turns. So a
- * pair with a ball has crossed only if it has with and without its turn. */
+/* How far a ball turns says nothing of the sides of a pair, unless it goes around the other body as
+ * it turns. So a pair with a ball has crossed only if it has with and without its turn. */
 perpi_passage perpi_passage_find(int32_t dimension, const perpi_shape* a, const perpi_path* path_a,
                                  const perpi_shape* b, const perpi_path* path_b)
 {

@@ -26,8 +26,8 @@ double perpi_shape_thickness(const perpi_shape* shape);
 /* Largest distance of a point of the shape from the body's centre of mass, or a little more. */
 double perpi_shape_radius(const perpi_shape* shape);
 
-/* A bounded shape is its core and all points within its rounding (a radius) of it. The point of the core farthest
- * along a direction, both in the shape's frame: GJK works on cores. */
+/* A bounded shape is its core and all points within its rounding (a radius) of it. The point of the
+ * core farthest along a direction, both in the shape's frame: GJK works on cores. */
 double perpi_shape_rounding(const perpi_shape* shape);
 vec3 perpi_shape_core(const perpi_shape* shape, vec3 direction);
 

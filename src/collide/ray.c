@@ -1,9 +1,9 @@
 /* src/collide/ray.c - see ray.h.
  *
- * The intersection of a ray with a convex shape is one interval. Half-spaces clip it one after the other (planes, boxes,
- * polygons, polyhedra, the ends of cylinders); a quadric gives both its ends (spheres, ellipsoids, the sides of
- * capsules and cylinders); for superquadrics the gauge of the shape, which is a norm and so convex along the ray,
- * is 1 at its ends.
+ * The intersection of a ray with a convex shape is one interval. Half-spaces clip it one after the
+ * other (planes, boxes, polygons, polyhedra, the ends of cylinders); a quadric gives both its ends
+ * (spheres, ellipsoids, the sides of capsules and cylinders); for superquadrics the gauge of the
+ * shape, which is a norm and so convex along the ray, is 1 at its ends.
  */
 #include "collide/ray.h"
 

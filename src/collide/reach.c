@@ -4,10 +4,11 @@
  *            simulation. P_i: the frame of joint i on the nearer body, Q_i: on the farther one. The pose of b in a is
  *            the product of P_i M(u_i) Q_i^-1 over the chain, with M(u) a rotation about z or a shift along z
  *
- * Within |u_i - c_i| <= w_i, let the joints move from the middle c one after the other, the last first. The axis z_i of
- * joint i is then where it is at the middle. If it turns, it moves a point of b across z_i, by at most w_i rho_i, where
- * rho_i, the distance of the point from the axis, is at most that at the middle, plus what the joints after i have
- * moved the point; if it slides, by at most w_i along z_i. Along a direction n this is at most |n x z_i| w_i rho_i, or
+ * Within |u_i - c_i| <= w_i, let the joints move from the middle c one after the other, the last
+ * first. The axis z_i of joint i is then where it is at the middle. If it turns, it moves a point
+ * of b across z_i, by at most w_i rho_i, where rho_i, the distance of the point from the axis, is
+ * at most that at the middle, plus what the joints after i have moved the point; if it slides, by
+ * at most w_i along z_i. Along a direction n this is at most |n x z_i| w_i rho_i, or
  * |n . z_i| w_i. If a and b are apart by g along n at the middle, they stay apart by g less the sum of these. If that does
  * not exceed the clearance, the part is divided across the joint with the largest term. A part in whose
  * middle they are no farther apart than the clearance ends the search: the pair can meet.
@@ -30,8 +31,9 @@ enum {
     BODIES_MOST = 400, /* with more nothing is examined */
 };
 
-/* Ranges are widened by this part of them, and by this angle or part of the bodies' size: limits are constraints on
- * velocities, which positions exceed by rounding and by the second order of a step. */
+/* Ranges are widened by this part of them, and by this angle or part of the bodies' size: limits
+ * are constraints on velocities, which positions exceed by rounding and by the second order of a
+ * step. */
 static const double WIDER = 0.01, WIDER_ANGLE = 0.01, WIDER_SHIFT = 0.01;
 /* Times the sizes of both bodies: what is proved to remain between them. Steps that move them further search. */
 static const double CLEARANCE = 0.1;
@@ -146,7 +148,8 @@ static chain_joint chain_joint_of(const perp_model* model, const perpi_joint* jo
     return c;
 }
 
-/* Breadth first from one node over all links: up[n] is the joint by which n was reached, from[n] the node before it. */
+/* Breadth first from one node over all links: up[n] is the joint by which n was reached, from[n]
+ * the node before it. */
 typedef struct paths {
     int32_t *up, *from, *queue;
 } paths;
@@ -603,8 +606,8 @@ static double rotation_off(const mat3* E, const mat3* exact)
     return sqrt(off);
 }
 
-/* Whether a joint is within its range; *by: how far a point of b is at most from where the joint, if it were closed,
- * would have it. more: how far the joints after it have moved the point. */
+/* Whether a joint is within its range; *by: how far a point of b is at most from where the joint,
+ * if it were closed, would have it. more: how far the joints after it have moved the point. */
 static bool joint_within(const chain_joint* j, const perpi_pose* pose, double more, double* by)
 {
     const frame P = frame_at(&j->P, j->body[0], pose), Q = frame_at(&j->Q, j->body[1], pose);

@@ -1,9 +1,10 @@
 /* src/collide/reach.h - pairs of links that cannot meet within the limits of the joints between them.
  *
  * Found once, for the two bodies at the ends of a chain of revolute, prismatic and fixed joints: the joints'
- * ranges, a little widened, are divided until for each part the bodies are apart at its middle by more than any point
- * can move within it. Each step then asks at its own poses, whether the joints are within these ranges, and by how much they are open:
- * so a joint that leaves its limits, or is pulled apart, brings its pairs back, and candidates do not depend on this.
+ * ranges, a little widened, are divided until for each part the bodies are apart at its middle by
+ * more than any point can move within it. Each step then asks at its own poses, whether the joints
+ * are within these ranges, and by how much they are open: so a joint that leaves its limits, or is
+ * pulled apart, brings its pairs back, and candidates do not depend on this.
  */
 #ifndef PERPI_COLLIDE_REACH_H
 #define PERPI_COLLIDE_REACH_H

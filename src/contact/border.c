@@ -1,7 +1,7 @@
 /* src/contact/border.c - contacts of round bodies at the border of two features of a polytope.
  *
- * A ball over a face touches it along the normal of the face, which does not turn when the ball moves; past an edge the normal
- * turns with it. There the contact has one-sided derivatives only.
+ * A ball over a face touches it along the normal of the face, which does not turn when the ball
+ * moves; past an edge the normal turns with it. There the contact has one-sided derivatives only.
  */
 #include <math.h>
 

@@ -106,10 +106,11 @@ static void reduce_groups(perpi_contact_list* list, size_t first_item, int32_t f
     }
 }
 
-/* Faces that are parallel but for `angle` touch at up to eight corners, whose normals are those of one face, of the
- * other, or of two edges. As rows they contradict each other by the angle times the velocity of sliding, and which
- * three of them push would depend on that. With one normal for all, gaps are linear in the place of a corner up to
- * the square of the angle: however many there are, none contradicts the others. */
+/* Faces that are parallel but for `angle` touch at up to eight corners, whose normals are those of
+ * one face, of the other, or of two edges. As rows they contradict each other by the angle times
+ * the velocity of sliding, and which three of them push would depend on that. With one normal for
+ * all, gaps are linear in the place of a corner up to the square of the angle: however many there
+ * are, none contradicts the others. */
 static vec3 align_normal(const perpi_contact_list* list, size_t first_item, vec3 n, double angle)
 {
     for (size_t i = first_item; i < list->count; ++i) {

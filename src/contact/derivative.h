@@ -1,9 +1,9 @@
 /* src/contact/derivative.h - a contact with its features frozen: its geometry at other poses and sizes, and its
  * derivatives by small displacements of its two bodies.
  *
- * The features of a contact (a vertex and a face, two edges, a rim and a plane, two smooth surfaces, ...) are named
- * by its key, or found from its stored point and normal where the key does not name them. Frozen, each is a base point
- * with up to two free parameters, fixed in its body:
+ * The features of a contact (a vertex and a face, two edges, a rim and a plane, two smooth
+ * surfaces, ...) are named by its key, or found from its stored point and normal where the key does
+ * not name them. Frozen, each is a base point with up to two free parameters, fixed in its body:
  *
  *     point    none                            vertex, centre of a ball, end of a capsule's axis, numbered point of a rim
  *     line     one, along its direction        edge, axis of a capsule or of a cylinder
@@ -15,14 +15,15 @@
  *     side     two, along and around a cylinder: the end of the part of its lowest line that lies over a face
  *     corner   two, in the end of a cylinder, over a corner of the other body's face
  *
- * The surface point is the base point, moved along the normal by the radius (balls, capsules, sides of cylinders). The
- * contact is the solution of a square system: p_a + gap n = p_b, and for each free parameter one equation: the
- * normal is perpendicular to the direction of the parameter, or the point lies in the cutting plane. Its linear form
- * gives the derivatives, and Newton's method on it the contact at other poses. docs/notation.md, "Derivatives of a
- * contact", derives both.
+ * The surface point is the base point, moved along the normal by the radius (balls, capsules, sides
+ * of cylinders). The contact is the solution of a square system: p_a + gap n = p_b, and for each
+ * free parameter one equation: the normal is perpendicular to the direction of the parameter, or
+ * the point lies in the cutting plane. Its linear form gives the derivatives, and Newton's method
+ * on it the contact at other poses. docs/notation.md, "Derivatives of a contact", derives both.
  *
- * What the frozen contact is at the pose of the step itself is compared with the stored contact (point, normal, gap);
- * if it differs, the features were not recognised, and the call fails: a derivative is never that of other features.
+ * What the frozen contact is at the pose of the step itself is compared with the stored contact
+ * (point, normal, gap); if it differs, the features were not recognised, and the call fails: a
+ * derivative is never that of other features.
  *
  * Refused, PERP_ERROR_UNSUPPORTED, with a message that names the pair and the reason:
  *   - members of groups whose normal is no feature's (tangent lines and planes past a corner, directions of choice.h,
@@ -30,7 +31,8 @@
  *   - inscribed discs and balls of fast-rotating polytopes, contacts of patches (soft layers);
  *   - normals that are not defined (coincident centres, a vertex on an edge with gap 0), two parallel lines without an
  *     end, surfaces that are flat along the normal (singular system).
- * Ask for the contacts that act (impulse, or an active gap row) only: others do not enter the derivative of a step.
+ * Ask for the contacts that act (impulse, or an active gap row) only: others do not enter the
+ * derivative of a step.
  */
 #ifndef PERPI_CONTACT_DERIVATIVE_H
 #define PERPI_CONTACT_DERIVATIVE_H
@@ -38,9 +40,9 @@
 #include "collide/collide.h"
 #include "perp/contact.h"
 
-/* By the twelve small displacements of its two bodies: A's translation (of the centre of mass), A's rotation vector
- * (world frame), then B's. Planar bodies use the entries x, y (0, 1) and the rotation about z (5); the others are 0.
- * A kinematic or static body has its columns as well. */
+/* By the twelve small displacements of its two bodies: A's translation (of the centre of mass), A's
+ * rotation vector (world frame), then B's. Planar bodies use the entries x, y (0, 1) and the
+ * rotation about z (5); the others are 0. A kinematic or static body has its columns as well. */
 typedef struct perpi_contact_derivative {
     double gap[12];
     double normal[3][12], tangent[3][12]; /* tangent: t; that of o = n x t follows */
@@ -91,12 +93,14 @@ typedef struct perpi_frozen_contact {
 PERP_NODISCARD perp_status perpi_contact_freeze(const perp_model* model, const perpi_pose* pose,
                                                 const perp_contact* contact,
                                                 perpi_frozen_contact* frozen);
-/* At any poses near those, with the model or another one of the same structure (other sizes, shifted shapes). Accurate
- * to rounding. PERP_ERROR_NUMERIC: the features have no such contact there. */
+/* At any poses near those, with the model or another one of the same structure (other sizes,
+ * shifted shapes). Accurate to rounding. PERP_ERROR_NUMERIC: the features have no such contact
+ * there. */
 PERP_NODISCARD perp_status perpi_frozen_at(const perp_model* model, const perpi_pose* pose,
                                            const perpi_frozen_contact* frozen,
                                            perpi_contact_geometry* geometry);
-/* The same at any poses, without a search, if a point of one body meets a face of the other; false: other features. */
+/* The same at any poses, without a search, if a point of one body meets a face of the other; false:
+ * other features. */
 bool perpi_frozen_flat(const perp_model* model, const perpi_pose* pose,
                        const perpi_frozen_contact* frozen, perpi_contact_geometry* geometry);
 /* At the same poses as frozen. */

@@ -5,8 +5,8 @@
  * nonnegative on their intersection, that is at its corners. All groups whose members have the common
  * normal are together equivalent to one row for each corner, outside of groups.
  *   Two right prisms (boxes) whose bases lie on each other need no search for feature pairs: a plane through
- * an edge of one and an edge of the other, or a face, is that of the bases or at a right angle to it. So all other
- * facets of B - A are closed by as much as the bases overlap sideways.
+ * an edge of one and an edge of the other, or a face, is that of the bases or at a right angle to
+ * it. So all other facets of B - A are closed by as much as the bases overlap sideways.
  */
 #include <math.h>
 
@@ -81,8 +81,9 @@ static void cut(corners* c, vec3 from, vec3 out, double tiny)
     *c = kept;
 }
 
-/* Leaves out corners that are on the line between their neighbours, up to `tiny`: at so small an angle two edges cross anywhere along each other, and
- * the gap there is that between the gaps of the neighbours. */
+/* Leaves out corners that are on the line between their neighbours, up to `tiny`: at so small an
+ * angle two edges cross anywhere along each other, and the gap there is that between the gaps of
+ * the neighbours. */
 static void drop_straight(corners* c, double tiny)
 {
     for (int32_t i = 0; i < c->count && c->count > 3;) {

@@ -1,15 +1,15 @@
 /* src/contact/freeze.c - which features a contact is made of: see derivative.h.
  *
- * The key names shapes and a feature number, whose meaning depends on the routine that found the contact, and so on
- * the contact model: which of two routines it was is not stored. Rules, in this order; the first pair of features whose
- * contact is the stored one (point, normal, gap) is taken:
+ * The key names shapes and a feature number, whose meaning depends on the routine that found the
+ * contact, and so on the contact model: which of two routines it was is not stored. Rules, in this
+ * order; the first pair of features whose contact is the stored one (point, normal, gap) is taken:
  *   1. a plane with anything, two boxes, two polygons: decoded from the number;
  *   2. two polyhedra: of the vertices, edges and faces at the stored points, the pair that has the number;
  *   3. else: features of each shape at the stored point with the stored normal, those with more dimensions first (face,
  *      line, rim, point), then lines and ends that are cut by the other's face. So a ball over the border of
  *      a face belongs to the face, and the end of a capsule next to another capsule's side is a point with a line.
- * Rule 3 decides ties, where two pairs of features have the same contact: there the geometry has one-sided derivatives
- * only, and rules 1 and 2 choose as the collider did.
+ * Rule 3 decides ties, where two pairs of features have the same contact: there the geometry has
+ * one-sided derivatives only, and rules 1 and 2 choose as the collider did.
  */
 #include "contact/frozen.h"
 
@@ -413,8 +413,9 @@ static bool take_polyhedra(const freeze_case* c, const found_features found[2])
 
 /* ---- 3: any features ------------------------------------------------------------------------------------- */
 
-/* The side whose feature must be a face, -1: none. Along a face of a polyhedron all rows with a cylinder have its normal,
- * also where the end of the cylinder lies flat on it; of two cylinders the number says on whose end they are. */
+/* The side whose feature must be a face, -1: none. Along a face of a polyhedron all rows with a
+ * cylinder have its normal, also where the end of the cylinder lies flat on it; of two cylinders
+ * the number says on whose end they are. */
 static int face_side(const freeze_case* c, const found_features found[2])
 {
     enum { ENDS = 128, CHOICE = 1 << 23, COPY = 1 << 22 }; /* cylinder_cylinder.c, choice.c */

@@ -1,4 +1,5 @@
-/* src/contact/frozen.h - frozen features at their poses, and the system that their contact solves: see derivative.h. */
+/* src/contact/frozen.h - frozen features at their poses, and the system that their contact solves:
+ * see derivative.h. */
 #ifndef PERPI_CONTACT_FROZEN_H
 #define PERPI_CONTACT_FROZEN_H
 
@@ -45,8 +46,9 @@ double perpi_frozen_error(const perp_model* model, const perpi_pose* pose,
 bool perpi_frozen_solve(const perp_model* model, const perpi_pose* pose,
                         const perpi_frozen_contact* frozen, perpi_contact_point* x,
                         perpi_contact_geometry* geometry);
-/* frozen_closed.c: contacts of a point with a face, and of two points, in closed form; false: it is none of these, or it
- * has no normal. x: in, its normal is near that of the solution; out: the solution. tangent_y: of frozen. */
+/* frozen_closed.c: contacts of a point with a face, and of two points, in closed form; false: it is
+ * none of these, or it has no normal. x: in, its normal is near that of the solution; out: the
+ * solution. tangent_y: of frozen. */
 bool perpi_closed_solve(const perp_model* model, const perpi_pose* pose,
                         const perpi_frozen_contact* frozen, perpi_contact_point* x,
                         perpi_contact_geometry* geometry);

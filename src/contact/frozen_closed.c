@@ -1,9 +1,11 @@
-/* src/contact/frozen_closed.c - frozen contacts of a point with a face, and of two points, in closed form: see frozen.h.
+/* src/contact/frozen_closed.c - frozen contacts of a point with a face, and of two points, in
+ * closed form: see frozen.h.
  *
  * Notation   docs/notation.md, "Derivatives of a contact": q base points, n from A to B, p = q + sigma r n surface points
  *
- * With a face the normal turns with its body, and the distance is n . (q_B - q_A); of two points the normal is their
- * direction. Most contacts of balls and boxes are of these kinds; the general system costs about ten times as much.
+ * With a face the normal turns with its body, and the distance is n . (q_B - q_A); of two points
+ * the normal is their direction. Most contacts of balls and boxes are of these kinds; the general
+ * system costs about ten times as much.
  */
 #include <string.h>
 

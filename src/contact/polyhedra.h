@@ -17,8 +17,8 @@ int32_t perpi_meeting_planes(const perpi_meeting* m, perpi_facet* out);
 
 enum { PERPI_FLAT_ROWS = 16 };
 /* If all these facets have one normal, and it is that of a face of each body: the facets at the
- * corners of the intersection of the two faces, whose rows are equivalent to the groups. They take the normal of that face, a->flat. Returns
- * their number; 0: it is not such a contact. */
+ * corners of the intersection of the two faces, whose rows are equivalent to the groups. They take
+ * the normal of that face, a->flat. Returns their number; 0: it is not such a contact. */
 int32_t perpi_flat_rows(perpi_polyhedron_answer* a, uint64_t members, int32_t* row);
 
 /* Before feature pairs are searched: two right prisms whose bases lie flat on each other, and overlap by

@@ -1,6 +1,7 @@
 /* src/linalg/block_tridiagonal.h - LU of block tridiagonal matrices: serial chains of joints.
  *
- * Blocks of up to six rows, pivoting inside the diagonal blocks. Without the bookkeeping of an elimination tree. */
+ * Blocks of up to six rows, pivoting inside the diagonal blocks. Without the bookkeeping of an
+ * elimination tree. */
 #ifndef PERPI_BLOCK_TRIDIAGONAL_H
 #define PERPI_BLOCK_TRIDIAGONAL_H
 
@@ -19,8 +20,8 @@ typedef struct perpi_tridiagonal {
     size_t size_capacity, at_capacity, value_capacity, pivot_capacity;
 } perpi_tridiagonal;
 
-/* Whether a pattern has no entries beside the diagonal and its neighbours, and no block is too large. start, column:
- * the blocks of each row, as of block_lu.h. */
+/* Whether a pattern has no entries beside the diagonal and its neighbours, and no block is too
+ * large. start, column: the blocks of each row, as of block_lu.h. */
 bool perpi_tridiagonal_fits(int32_t count, const int32_t* size, const int32_t* start,
                             const int32_t* column);
 PERP_NODISCARD perp_status perpi_tridiagonal_shape(perp_context* context, perpi_tridiagonal* t,

@@ -468,8 +468,8 @@ PERPI_INLINE void perpi_subtract_product(int32_t rows, int32_t n, const double* 
     }
 }
 
-/* x <- L^-1 x. Four rows at a time; those that are done are kept in whole registers, because the processor waits
- * where a register is read from memory that was just written in parts. */
+/* x <- L^-1 x. Four rows at a time; those that are done are kept in whole registers, because the
+ * processor waits where a register is read from memory that was just written in parts. */
 PERPI_INLINE void perpi_forward_rows(int32_t n, const double* A, double* x)
 {
     const size_t ld = (size_t)n;

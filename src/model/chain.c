@@ -18,8 +18,8 @@ static bool is_frame(const perp_model* model, int32_t body)
     return body >= 0 && model->body[body].massless;
 }
 
-/* From a frame along its joint `side` to the last frame; *out: the joint by which the chain leaves it there. -1: the chain
- * is not complete, or is a ring. */
+/* From a frame along its joint `side` to the last frame; *out: the joint by which the chain leaves
+ * it there. -1: the chain is not complete, or is a ring. */
 static int32_t last_frame(const perp_model* model, int32_t frame, int side, int32_t* out)
 {
     int32_t at = frame, joint = model->body[frame].frame_joint[side];

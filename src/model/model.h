@@ -165,8 +165,8 @@ typedef struct perpi_joined {
     int32_t a, b;
 } perpi_joined;
 
-/* Joints in series whose bodies between them have no mass: body[0], joint[0], body[1], ..., body[joints]. The inner bodies
- * are the frames; the ends may be -1, the world. */
+/* Joints in series whose bodies between them have no mass: body[0], joint[0], body[1], ...,
+ * body[joints]. The inner bodies are the frames; the ends may be -1, the world. */
 enum { PERPI_CHAIN_JOINTS = 6 };
 typedef struct perpi_chain {
     int32_t joints;
@@ -248,8 +248,8 @@ PERP_NODISCARD perp_status perpi_layer_make(perp_context* context, int32_t dimen
  * pair is rigid. */
 perpi_layer perpi_model_layer(const perp_model* model, int32_t a, int32_t b);
 
-/* The pose and velocity of a kinematic body with a POSE or ACCELERATION motion at time t. PERP_ERROR_NUMERIC names
- * body, entry and time if a value is not finite. v, w may be NULL. */
+/* The pose and velocity of a kinematic body with a POSE or ACCELERATION motion at time t.
+ * PERP_ERROR_NUMERIC names body, entry and time if a value is not finite. v, w may be NULL. */
 PERP_NODISCARD perp_status perpi_motion_pose(const perp_model* model, int32_t body, double t,
                                              perpi_pose* pose, double* angle, vec3* v, vec3* w);
 /* The mean velocity over (t, t + h) with which a kinematic body follows its POSE motion from its

@@ -1,7 +1,8 @@
 /* src/model/oscillation_slope.c - see oscillation_slope.h.
  *
- * The rotation Phi' = omega x Phi changes by exp(e) Phi, and a product B A by e_B + B e_A. From node to node, and from the nearest
- * node to t, e is that of the Magnus series: d exp(X) = exp(J dX) exp(X).
+ * The rotation Phi' = omega x Phi changes by exp(e) Phi, and a product B A by e_B + B e_A. From
+ * node to node, and from the nearest node to t, e is that of the Magnus series: d exp(X) = exp(J
+ * dX) exp(X).
  */
 #include "model/oscillation_slope.h"
 

@@ -654,8 +654,8 @@ static double row_rounding(const perp_contact_problem* P, const perp_constraint*
     return ROUNDING * sum;
 }
 
-/* Of a joint whose own terms are below the floor of S_c: its velocities without the rounding that they have from the
- * terms of the bodies. */
+/* Of a joint whose own terms are below the floor of S_c: its velocities without the rounding that
+ * they have from the terms of the bodies. */
 static void subtract_rounding(const perp_contact_problem* P, scratch* s)
 {
     for (int32_t ci = 0; ci < P->constraint_count; ++ci) {

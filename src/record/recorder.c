@@ -360,8 +360,9 @@ static perp_status flush_pending(perp_recorder* r)
     return PERP_OK;
 }
 
-/* The first frame of a simulation that has made steps is a state, and says nothing of the step that led to it: that
- * step is not in this recording. So the frame is what a simulation restored from it gives. */
+/* The first frame of a simulation that has made steps is a state, and says nothing of the step that
+ * led to it: that step is not in this recording. So the frame is what a simulation restored from it
+ * gives. */
 static void forget_step(const perp_sim* sim, perp_frame* frame, perpi_frame_rest* rest)
 {
     frame->info = (perp_step_info){.kind = frame->info.kind,
@@ -723,7 +724,8 @@ static perp_status check_place(perp_recorder* r)
                       r->path);
 }
 
-/* The frames in memory, of a recording that comes to no regular end. What the disk has refused is not tried again. */
+/* The frames in memory, of a recording that comes to no regular end. What the disk has refused is
+ * not tried again. */
 static perp_status write_kept(perp_recorder* r)
 {
     if (!r->in_place || r->finished || r->failed != PERP_OK) {

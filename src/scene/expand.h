@@ -11,8 +11,9 @@
 
 #include "scene/reader.h"
 
-/* r->places, an object, gets for each list of which items were added an array with the place of each item in its
- * file: ["/bodies/1", "copy 57"] or ["/include/0: arm.json: /bodies/3"]. Messages about the expanded tree name it. */
+/* r->places, an object, gets for each list of which items were added an array with the place of
+ * each item in its file: ["/bodies/1", "copy 57"] or ["/include/0: arm.json: /bodies/3"]. Messages
+ * about the expanded tree name it. */
 
 /* Whether the tree has any of these keys. */
 bool perpi_expands(const json_t* root);

@@ -1,8 +1,10 @@
 /* src/scene/gradient.c - gradients by the parameters of a scene (perp/gradient.h).
  *
- * A parameter can enter any number of the scene: sensitivity.h says which, and keeps the models at theta + k delta. What a
- * step has of these models is compared at a fixed state: central differences of fourth order, with errors near
- * 1e-12. The numbers of the start, and light ones, enter by their derivatives. The steps themselves, which is where errors would grow, are differentiated exactly (src/step/linear_step.c).
+ * A parameter can enter any number of the scene: sensitivity.h says which, and keeps the models at
+ * theta + k delta. What a step has of these models is compared at a fixed state: central
+ * differences of fourth order, with errors near 1e-12. The numbers of the start, and light ones,
+ * enter by their derivatives. The steps themselves, which is where errors would grow, are
+ * differentiated exactly (src/step/linear_step.c).
  */
 #include <jansson.h>
 #include <math.h>
@@ -94,9 +96,10 @@ static void free_varied(perp_context* context, int32_t measures, varied* x)
     perpi_free(context, x->expr);
 }
 
-/* The expressions of the measures up to one with other values of the parameters. The quantities of their slots must be those
- * of the simulation: they are found in the same order. out: for each measure that `wanted` has, every MODELS-th place. used:
- * measures that have parameters; NULL: not asked for. */
+/* The expressions of the measures up to one with other values of the parameters. The quantities of
+ * their slots must be those of the simulation: they are found in the same order. out: for each
+ * measure that `wanted` has, every MODELS-th place. used: measures that have parameters; NULL: not
+ * asked for. */
 static perp_status compile_with(perp_context* context, const perp_sim* sim, const perp_scene* scene,
                                 int32_t last, const bool* wanted, bool* used, perpi_expr** out)
 {
@@ -207,7 +210,8 @@ static void spread_start(const perp_model* model, perp_gradient* g)
     }
 }
 
-/* Whether quantities of the measures depend on the model itself (sim/gradient_sample.c): each parameter needs models of its own. */
+/* Whether quantities of the measures depend on the model itself (sim/gradient_sample.c): each
+ * parameter needs models of its own. */
 static bool measures_read_models(const perp_sim* sim)
 {
     int32_t count;

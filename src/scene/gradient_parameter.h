@@ -27,7 +27,8 @@ typedef enum perpi_light_use {
 } perpi_light_use;
 
 /* Sorts the numbers that each parameter changes: of the start, light ones, others. Start coordinates of a body:
- * displacement of the centre of mass, rotation vector in the world, velocity, angular velocity; planar 2, 1, 2, 1. */
+ * displacement of the centre of mass, rotation vector in the world, velocity, angular velocity;
+ * planar 2, 1, 2, 1. */
 PERP_NODISCARD perp_status perpi_gradient_parameters_fill(perp_context* context,
                                                           const perp_model* model,
                                                           perpi_light_use use,

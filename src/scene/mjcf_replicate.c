@@ -1,7 +1,8 @@
 /* src/scene/mjcf_replicate.c - the copies that <replicate> stands for.
  *
- * Copy i of count is in a frame that is turned by i times `euler`, and moved by `offset` from the frame of the copy
- * before it, along the axes of that frame. Names get the suffix sep + i, with as many digits as count has.
+ * Copy i of count is in a frame that is turned by i times `euler`, and moved by `offset` from the
+ * frame of the copy before it, along the axes of that frame. Names get the suffix sep + i, with as
+ * many digits as count has.
  */
 #include <stdio.h>
 #include <string.h>

@@ -145,8 +145,9 @@ static void clamp_to_limits(perpi_mjcf* m)
     }
 }
 
-/* Moves joints that linear equalities couple to others to where these put them, as far as their ranges allow it. Other
- * equalities, and what is wrong with these, are dealt with where the laws are read. */
+/* Moves joints that linear equalities couple to others to where these put them, as far as their
+ * ranges allow it. Other equalities, and what is wrong with these, are dealt with where the laws
+ * are read. */
 static void satisfy_equalities(perpi_mjcf* m)
 {
     for (const perpi_xml_node* s = perpi_mjcf_section(m, "equality", NULL); s != NULL;

@@ -6,9 +6,10 @@
 
 #include "perp/scene.h"
 
-/* A pointer that does not begin with '/' is the name of a parameter. The value is JSON text, else a string. The place must exist, or be a new key of an object that
- * exists, or "-", one past the end of an array. Two optional objects are created when one of their
- * keys is set: /friction and /record. */
+/* A pointer that does not begin with '/' is the name of a parameter. The value is JSON text, else a
+ * string. The place must exist, or be a new key of an object that exists, or "-", one past the end
+ * of an array. Two optional objects are created when one of their keys is set: /friction and
+ * /record. */
 PERP_NODISCARD perp_status perpi_json_override(perp_context* context, const char* origin,
                                                json_t* root, const perp_override* override);
 

@@ -1,4 +1,5 @@
-/* src/scene/read_measure.c - "measures" and "stop": expressions of quantities, parameters, t and the measures before. */
+/* src/scene/read_measure.c - "measures" and "stop": expressions of quantities, parameters, t and
+ * the measures before. */
 #include <string.h>
 
 #include "scene/parameter.h"

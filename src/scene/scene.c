@@ -77,8 +77,8 @@ static perp_status set_name(perp_context* context, const char* origin, json_t* r
     return PERP_OK;
 }
 
-/* The text of a scene names its contact model and the directions of its joints, so that the meaning of a recording does not
- * change with the defaults. */
+/* The text of a scene names its contact model and the directions of its joints, so that the meaning
+ * of a recording does not change with the defaults. */
 static perp_status set_defaults(perp_context* context, const char* origin, json_t* root)
 {
     const bool joints = json_object_get(root, "joints") != NULL || perpi_expands(root);

@@ -14,8 +14,8 @@ static const double DELTA = 1e-3;
 static const double SMOOTH = 3e-6;
 enum { MODELS = PERPI_SENSITIVITY_MODELS, TRIES = 4, SHRINKS = 8 };
 
-/* Central differences, and those to either side. second: of second order to the right and to the left, where there
- * are models. */
+/* Central differences, and those to either side. second: of second order to the right and to the
+ * left, where there are models. */
 typedef struct difference {
     double at[MODELS], weight[MODELS], here; /* fourth order */
     double second[2][MODELS], second_here[2];
@@ -259,8 +259,8 @@ static perp_status differentiate(perpi_sensitivity* s, perp_scene* scene, int32_
 
 /* ---- parameters of different bodies ---------------------------------------------------------------------
  *
- * A number of a body depends on what stands in that body. So parameters that stand in different dynamic bodies without joints are
- * varied together: four models serve them all. */
+ * A number of a body depends on what stands in that body. So parameters that stand in different
+ * dynamic bodies without joints are varied together: four models serve them all. */
 
 typedef struct group {
     int32_t* member; /* parameters */

@@ -1,11 +1,12 @@
 /* src/scene/sensitivity.h - how the numbers of a model depend on the parameters of its scene.
  *
- * For a list of parameters (names, or JSON pointers as of a study's `vary`), the model is built at four values near
- * theta, and the numbers of these models are compared: differences of fourth order, central (-2, -1, 1, 2 delta), or, where
- * the scene cannot be built on one side (a coefficient at 0), one-sided (1, 2, 3, 4 delta or the negatives, and theta
- * itself). delta is 1e-3 of the parameter's size: truncation (delta^4) and rounding (1e-16 / delta) are near 1e-13 of it;
- * numbers that are linear in theta are exact to rounding. Where derivatives of second and of fourth order differ by more
- * than such a delta explains, it is made smaller. Two offers, for two uses:
+ * For a list of parameters (names, or JSON pointers as of a study's `vary`), the model is built at
+ * four values near theta, and the numbers of these models are compared: differences of fourth
+ * order, central (-2, -1, 1, 2 delta), or, where the scene cannot be built on one side (a
+ * coefficient at 0), one-sided (1, 2, 3, 4 delta or the negatives, and theta itself). delta is 1e-3
+ * of the parameter's size: truncation (delta^4) and rounding (1e-16 / delta) are near 1e-13 of it;
+ * numbers that are linear in theta are exact to rounding. Where derivatives of second and of fourth
+ * order differ by more than such a delta explains, it is made smaller. Two offers, for two uses:
  *
  * 1. Fields. Each number that depends on some parameter is a field with a number of its own ("mass of body 3"); each
  *    parameter has a sparse list of (field, d field / d theta). An adjoint accumulates lambda . d residual / d field for
@@ -17,17 +18,19 @@
  *    sizes (a collider) use perpi_frozen_at with these models. Restrict it to the items that perpi_sensitivity_touches
  *    names: a parameter of one body then costs what that body costs, whatever the size of the scene.
  *
- * Why differences and not exact derivatives through the readers: a model's numbers are made by some thirty routines
- * (mass of every shape, principal axes, frames of joints, supports) that would all need a second version. With fourth
- * order and models built anew nothing has to be kept in step with them.
+ * Why differences and not exact derivatives through the readers: a model's numbers are made by some
+ * thirty routines (mass of every shape, principal axes, frames of joints, supports) that would all
+ * need a second version. With fourth order and models built anew nothing has to be kept in step
+ * with them.
  *
- * Values that vary in time (expressions of t, tables) are fields of a kind of their own: perpi_sensitivity_value gives
- * d value / d theta and d rate / d theta at t, without allocation.
+ * Values that vary in time (expressions of t, tables) are fields of a kind of their own:
+ * perpi_sensitivity_value gives d value / d theta and d rate / d theta at t, without allocation.
  *
- * Refused, PERP_ERROR_UNSUPPORTED, with the parameter's name: the structure depends on it (numbers of bodies, vertices,
- * joints, names, types, whether a value varies in time, whether a coefficient is given); the run does (step,
- * duration, margin, tolerance, cone). A parameter that changes nothing has an empty list. Not fields: lengths that
- * tolerances refer to (perp_model.length, perpi_joint.size); measures and stops, which use parameters by name.
+ * Refused, PERP_ERROR_UNSUPPORTED, with the parameter's name: the structure depends on it (numbers
+ * of bodies, vertices, joints, names, types, whether a value varies in time, whether a coefficient
+ * is given); the run does (step, duration, margin, tolerance, cone). A parameter that changes
+ * nothing has an empty list. Not fields: lengths that tolerances refer to (perp_model.length,
+ * perpi_joint.size); measures and stops, which use parameters by name.
  */
 #ifndef PERPI_SCENE_SENSITIVITY_H
 #define PERPI_SCENE_SENSITIVITY_H
@@ -35,8 +38,8 @@
 #include "model/model.h"
 #include "perp/scene.h"
 
-/* What a field is a number of; index: of the body, shape, ...; part: which number of it. Vectors in their frames as
- * in model.h; a quantity of the start state is of a body. */
+/* What a field is a number of; index: of the body, shape, ...; part: which number of it. Vectors in
+ * their frames as in model.h; a quantity of the start state is of a body. */
 typedef enum perpi_field_kind {
     PERPI_FIELD_BODY_MASS,    /* part 0 */
     PERPI_FIELD_BODY_INERTIA, /* 0..8, rows; planar: 8 */
@@ -70,8 +73,8 @@ typedef enum perpi_field_kind {
                                   * 8: damping, 9: max_effort, 10: ratio and 11: offset of a gear,
                                   * 12: velocity_limit, 13: armature, 14: stiffness */
     PERPI_FIELD_GRAVITY,      /* 0..2: of the model */
-    /* Values that may vary in time; perpi_sensitivity_value gives their derivatives at t. The derivative in the list
-     * is that of the number where no t stands in it. */
+    /* Values that may vary in time; perpi_sensitivity_value gives their derivatives at t. The
+     * derivative in the list is that of the number where no t stands in it. */
     PERPI_FIELD_VALUE_FORCE,  /* of a wrench: 0..2: force, 3..5: torque */
     PERPI_FIELD_VALUE_MOTOR,  /* target of a joint */
     PERPI_FIELD_VALUE_TARGET, /* of a controller */
@@ -103,8 +106,9 @@ typedef struct perpi_parameter_sensitivity {
     const perp_model* model[PERPI_SENSITIVITY_MODELS]; /* NULL if not kept */
     bool
         shared; /* they have other values of other parameters, too: its own fields alone may be read */
-    /* the largest difference of a field's derivatives of fourth and of second order (to either side), relative; above 1e-2
-     * the scene is not smooth in the parameter there (abs, min, floor, if) */
+    /* the largest difference of a field's derivatives of fourth and of second order (to either
+     * side), relative; above 1e-2 the scene is not smooth in the parameter there (abs, min, floor,
+     * if) */
     double roughness;
     const perpi_field_derivative* item; /* ascending by field */
     int32_t count;
@@ -147,8 +151,8 @@ bool perpi_sensitivity_touches(const perpi_sensitivity* s, int32_t parameter, in
 /* gradient[i] += sum over the fields of d field / d theta_i times weight[field]; not for values that vary. */
 void perpi_sensitivity_contract(const perpi_sensitivity* s, const double* weight, double* gradient);
 
-/* d value / d theta and d rate / d theta at t of a field of a kind PERPI_FIELD_VALUE_...; 0 if the parameter does not
- * change it. No allocation. The models must have been kept. */
+/* d value / d theta and d rate / d theta at t of a field of a kind PERPI_FIELD_VALUE_...; 0 if the
+ * parameter does not change it. No allocation. The models must have been kept. */
 void perpi_sensitivity_value(const perpi_sensitivity* s, int32_t parameter,
                              const perpi_field* field, double t, double* value, double* rate);
 /* The value itself in a model; NULL: the field is no value. */

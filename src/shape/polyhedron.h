@@ -54,8 +54,8 @@ typedef struct perpi_polyhedron {
 PERP_NODISCARD perp_status perpi_polyhedron_hull(perp_context* context, const double* point,
                                                  int32_t count, perpi_polyhedron** made,
                                                  int32_t* merged);
-/* The number of bytes of a polyhedron, these (without its pointers), and a polyhedron of such bytes; false: they
- * are none, or there is no memory. What they hold is not checked. */
+/* The number of bytes of a polyhedron, these (without its pointers), and a polyhedron of such
+ * bytes; false: they are none, or there is no memory. What they hold is not checked. */
 size_t perpi_polyhedron_bytes(const perpi_polyhedron* polyhedron);
 void perpi_polyhedron_to_bytes(const perpi_polyhedron* polyhedron, void* bytes);
 bool perpi_polyhedron_from_bytes(perp_context* context, const void* bytes, size_t size,

@@ -84,9 +84,10 @@ static double closing_by_rotation(const perpi_step* step, const int32_t body[2],
     return sum + (most > 0.0 ? most : 0.0);
 }
 
-/* Closing acceleration of a contact that pushed in the first half of the step: the one that its impulse prevented,
- * with the bound of find_closing (adaptive.c). It is asked for in the second half only, because the contact was at
- * rest at the start: nothing else was known to press it, as where a spring does. */
+/* Closing acceleration of a contact that pushed in the first half of the step: the one that its
+ * impulse prevented, with the bound of find_closing (adaptive.c). It is asked for in the second
+ * half only, because the contact was at rest at the start: nothing else was known to press it, as
+ * where a spring does. */
 static double prevented_closing(const perpi_step* step, uint64_t key, const int32_t body[2],
                                 double tolerance)
 {

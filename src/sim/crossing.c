@@ -457,8 +457,8 @@ static int particle_side(const perpi_step* step, const perpi_missing* m)
     return a->dofs == 0 || b->dofs == 0 ? -1 : a->particle ? 0 : b->particle ? 1 : -1;
 }
 
-/* How far the ball moved off along the normal in the step that was found: its centre, and the point of the other body
- * that is there. */
+/* How far the ball moved off along the normal in the step that was found: its centre, and the point
+ * of the other body that is there. */
 static double moved_away(const perpi_step* step, const perpi_missing* m)
 {
     const perpi_path *a = &step->sides->path[m->body[0]], *b = &step->sides->path[m->body[1]];

@@ -1,12 +1,14 @@
-/* src/sim/direction_choice.c - where in the step joints have the directions of their forces, if perp may choose.
+/* src/sim/direction_choice.c - where in the step joints have the directions of their forces, if
+ * perp may choose.
  *
- * At the middle in open mechanisms whose bodies meet nothing and whose joints are equalities only: pendulums, chains,
- * arms without motors. There every step is a middle step, of second order, and the energy of the state keeps its
- * value; with the directions of the start it goes up and down by (h/2) m g . v. At the start everywhere else. Contacts,
- * limits, ropes and restitution have laws of the end of a step: a run that goes from one kind of step to the other
- * and back changes its energy by (h/2) m g . v each time. Near a singular configuration of a closed loop middle steps do not
- * converge. joint_correction promises velocities that satisfy the joints at the end of a step; those of a middle step
- * satisfy them on average over it.
+ * At the middle in open mechanisms whose bodies meet nothing and whose joints are equalities only:
+ * pendulums, chains, arms without motors. There every step is a middle step, of second order, and
+ * the energy of the state keeps its value; with the directions of the start it goes up and down by
+ * (h/2) m g . v. At the start everywhere else. Contacts, limits, ropes and restitution have laws of
+ * the end of a step: a run that goes from one kind of step to the other and back changes its energy
+ * by (h/2) m g . v each time. Near a singular configuration of a closed loop middle steps do not
+ * converge. joint_correction promises velocities that satisfy the joints at the end of a step;
+ * those of a middle step satisfy them on average over it.
  */
 #include "sim/internal.h"
 
@@ -36,8 +38,9 @@ static bool keeps_a_point(const perpi_joint* j)
            j->type == PERP_JOINT_SPHERICAL || j->type == PERP_JOINT_UNIVERSAL;
 }
 
-/* Whether joints lead from the body to a fixed point, in an open mechanism. way: how far the place where the last of
- * them is on the body can be from that point. came: the joint from which the search came, -1: none. */
+/* Whether joints lead from the body to a fixed point, in an open mechanism. way: how far the place
+ * where the last of them is on the body can be from that point. came: the joint from which the
+ * search came, -1: none. */
 static bool find_anchor(const perp_model* model, int32_t body, int32_t came, vec3* anchor,
                         vec3* place, double* way)
 {

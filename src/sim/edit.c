@@ -2,8 +2,8 @@
  *
  * The memory of the last step belongs to its poses. For a body that is moved, its contacts (warm
  * start, sides, deflections of soft layers) and the impulses of its joints are cleared; for every
- * body that is set, the offset that an impact left for the next step, and with middle steps by choice the impulses of its
- * joints. The accounts restart at 0.
+ * body that is set, the offset that an impact left for the next step, and with middle steps by
+ * choice the impulses of its joints. The accounts restart at 0.
  */
 #include <string.h>
 

@@ -62,8 +62,8 @@ static int32_t find_failing_pair(const perpi_step* step)
     return found;
 }
 
-/* Whether a large problem does not converge at a contact in no group: the groups of one pair are then not the cause, and
- * without them the same solve would be repeated, pair by pair. */
+/* Whether a large problem does not converge at a contact in no group: the groups of one pair are
+ * then not the cause, and without them the same solve would be repeated, pair by pair. */
 static bool fails_without_groups(const perpi_step* step)
 {
     const int32_t worst = step->residual.worst_constraint;

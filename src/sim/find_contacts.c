@@ -89,8 +89,9 @@ static void apply_kept_overlap(perpi_step* step)
     }
 }
 
-/* What a contact would still push out with is kept too: the offset that an impact left (perpi_offset_gaps), and, without
- * a gap term, the speed that parts deep overlap (perpi_part_deep). So no kept contact asks for a velocity. */
+/* What a contact would still push out with is kept too: the offset that an impact left
+ * (perpi_offset_gaps), and, without a gap term, the speed that parts deep overlap
+ * (perpi_part_deep). So no kept contact asks for a velocity. */
 static void apply_kept_speed(perpi_step* step, double h)
 {
     for (size_t i = 0; step->kept.any && i < step->to->contacts.count; ++i) {
@@ -133,8 +134,9 @@ static void act_on_particles(perpi_step* step)
 enum { MANY = 200 }; /* contacts of a step */
 
 /* Members of groups are chosen from those that acted in the last step: the answer of a round with fewer
- * contacts has led to choices that replace each other for ever (tests/physics/peg_space_test.c). Where there are many
- * contacts, most of them have no part in such a choice, and the next round would repeat a long search. */
+ * contacts has led to choices that replace each other for ever (tests/physics/peg_space_test.c).
+ * Where there are many contacts, most of them have no part in such a choice, and the next round
+ * would repeat a long search. */
 static bool start_from_round(const perpi_contact_list* list)
 {
     bool groups = false;

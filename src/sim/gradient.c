@@ -2,11 +2,13 @@
  *
  * Method     docs/notation.md, "Derivatives of a step" and "Gradients along a run"
  *
- * A measure is a sum over samples (the states of the run) of weight times the change of its expression: at the end, at
- * the largest or smallest sample, of the trapezoidal rule, or at the two samples between which a condition becomes
- * true. Forward: displacements of the state by each parameter are carried from step to step. Adjoint: derivatives by
- * the state are carried back; a step adds what its parameters change, by its multipliers. States come from a tape; with
- * checkpoints the tape holds one segment of about sqrt(steps) steps, which is run again from a snapshot.
+ * A measure is a sum over samples (the states of the run) of weight times the change of its
+ * expression: at the end, at the largest or smallest sample, of the trapezoidal rule, or at the two
+ * samples between which a condition becomes true. Forward: displacements of the state by each
+ * parameter are carried from step to step. Adjoint: derivatives by the state are carried back; a
+ * step adds what its parameters change, by its multipliers. States come from a tape; with
+ * checkpoints the tape holds one segment of about sqrt(steps) steps, which is run again from a
+ * snapshot.
  */
 #include "sim/gradient.h"
 

@@ -16,16 +16,17 @@ typedef struct perpi_gradient_parameter {
     bool steps;                           /* it changes steps, not the start alone */
     bool geometry;                        /* sizes or places of shapes */
     bool impacts_only;                    /* of steps it changes impacts alone: restitution */
-    /* Steps in time have of it its light numbers and the motions of some bodies alone. Backwards the light numbers of such
-     * parameters have derivatives of their own, which are multiplied at the end. */
+    /* Steps in time have of it its light numbers and the motions of some bodies alone. Backwards
+     * the light numbers of such parameters have derivatives of their own, which are multiplied at
+     * the end. */
     bool chained;
     int32_t light_first, light_count; /* of perpi_gradient_input.light */
     const int32_t* motion;            /* bodies whose motion it changes */
     int32_t motion_count;
     bool rough;          /* a number of the scene has a kink at its value */
     const double* start; /* d start state / d theta, laid out as linear_step.h says */
-    /* expressions with its values: measure i has those from PERPI_GRADIENT_MODELS * i on; NULL: it has none of them. NULL:
-     * nor has any measure */
+    /* expressions with its values: measure i has those from PERPI_GRADIENT_MODELS * i on; NULL: it
+     * has none of them. NULL: nor has any measure */
     perpi_expr* const* expr;
 } perpi_gradient_parameter;
 
@@ -48,8 +49,8 @@ typedef struct perpi_gradient_input {
     int32_t light_count;
     const double*
         direction; /* forward: of the parameters; gradient[0] is the one-sided derivative along it; NULL: none */
-    /* forward: several measures at once; jets: of each its value, gradient, and with `curvature` the lower half of its
-     * curvature (gradient_jets.h). NULL: of `measure` alone */
+    /* forward: several measures at once; jets: of each its value, gradient, and with `curvature`
+     * the lower half of its curvature (gradient_jets.h). NULL: of `measure` alone */
     const int32_t* measures;
     int32_t measure_count;
     bool curvature;
@@ -80,8 +81,9 @@ PERP_NODISCARD perp_status perpi_gradient_check_parameters(perp_sim* sim,
 /* Whether a quantity of the state depends on numbers of the model, too. */
 bool perpi_gradient_reads_model(const perp_quantity* quantity);
 
-/* Runs the simulation from its present state to its end. gradient: parameter_count; start: derivatives by the start
- * state (perpi_gradient_start_size), only of the adjoint; NULL: not asked for. */
+/* Runs the simulation from its present state to its end. gradient: parameter_count; start:
+ * derivatives by the start state (perpi_gradient_start_size), only of the adjoint; NULL: not asked
+ * for. */
 int32_t perpi_gradient_start_size(const perp_model* model);
 PERP_NODISCARD perp_status perpi_gradient_run(perp_sim* sim, const perpi_gradient_input* in,
                                               double* value, double* gradient, double* start,
@@ -89,15 +91,16 @@ PERP_NODISCARD perp_status perpi_gradient_run(perp_sim* sim, const perpi_gradien
 
 /* ---- many outputs of one run ------------------------------------------------------------------------
  *
- * The displacements of the state by each parameter, along runs of one simulation from any start. A step costs its linear
- * form once, and one solve for each parameter. */
+ * The displacements of the state by each parameter, along runs of one simulation from any start. A
+ * step costs its linear form once, and one solve for each parameter. */
 
 /* A state of such a run. */
 typedef struct perpi_along_state {
     double time;
     const double *q, *v; /* flat */
-    /* d state / d parameter i: tangent + i * stride; its parts begin at `at` (displacements of the centre of mass and
-     * rotation vectors in the world, velocities), each laid out as v is. NULL: no derivatives were asked for. */
+    /* d state / d parameter i: tangent + i * stride; its parts begin at `at` (displacements of the
+     * centre of mass and rotation vectors in the world, velocities), each laid out as v is. NULL:
+     * no derivatives were asked for. */
     const double* tangent;
     int32_t stride;
     perpi_linear_size at;
@@ -113,14 +116,15 @@ typedef struct perpi_along perpi_along;
 PERP_NODISCARD perp_status perpi_along_create(perp_sim* sim, const perpi_gradient_input* in,
                                               perpi_along** along);
 void perpi_along_destroy(perpi_along* along);
-/* Runs from the present state of the simulation until a state at `until` or later (or its end), then calls fn for each
- * state in order; it returns false to end. flags: NULL if not derivatives. No allocation once runs have been as long. */
+/* Runs from the present state of the simulation until a state at `until` or later (or its end),
+ * then calls fn for each state in order; it returns false to end. flags: NULL if not derivatives.
+ * No allocation once runs have been as long. */
 typedef bool (*perpi_along_fn)(void* user, const perpi_along_state* state);
 PERP_NODISCARD perp_status perpi_along_run(perpi_along* along, double until, bool derivatives,
                                            perpi_along_fn fn, void* user,
                                            perp_gradient_flags* flags);
-/* Within fn: a quantity of the state, and its derivatives (NULL: not asked for). Those that perpi_quantity_differentiable
- * names. */
+/* Within fn: a quantity of the state, and its derivatives (NULL: not asked for). Those that
+ * perpi_quantity_differentiable names. */
 void perpi_along_quantity(const perpi_along_state* state, const perp_quantity* quantity,
                           double* value, double* derivative);
 

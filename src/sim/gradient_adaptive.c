@@ -17,8 +17,8 @@
 enum { VARIATIONS = 4 };
 static const double PLACE[VARIATIONS] = {-2.0, -1.0, 1.0, 2.0};
 static const double WEIGHT[VARIATIONS] = {1.0 / 12.0, -8.0 / 12.0, 8.0 / 12.0, -1.0 / 12.0};
-/* Of the length of a step, where rows are active that depend on it; else of the duration: what a short step changes is
- * lost in the rounding of what it does not. */
+/* Of the length of a step, where rows are active that depend on it; else of the duration: what a
+ * short step changes is lost in the rounding of what it does not. */
 static const double DELTA = 1e-3, DELTA_FREE = 1e-5;
 
 typedef struct adaptive_back {
@@ -110,8 +110,8 @@ static bool is_plain(const perpi_tape* t, size_t frame)
                   (size_t)t->v_size * sizeof(double)) == 0;
 }
 
-/* out = of the extrapolated state, from displacements after the second half and after the whole step; transposed:
- * second and whole from out. */
+/* out = of the extrapolated state, from displacements after the second half and after the whole
+ * step; transposed: second and whole from out. */
 static void extrapolate(const adaptive_back* x, size_t frame, bool transposed, double* second,
                         double* whole, double* out)
 {
@@ -246,8 +246,8 @@ static perp_status part_back(adaptive_back* x, size_t from, size_t frame, const 
 
 /* ---- the time of an impact -------------------------------------------------------------------------*/
 
-/* The contact whose gap vanishes at the impact: of those that push, the one that is met fastest. NULL: none. *several:
- * others meet at the same time. */
+/* The contact whose gap vanishes at the impact: of those that push, the one that is met fastest.
+ * NULL: none. *several: others meet at the same time. */
 static const perp_contact* meeting_contact(const perpi_tape* t, size_t impact, bool* several)
 {
     const perp_contact* list = perpi_tape_contact(t, impact);

@@ -1,7 +1,7 @@
 /* src/sim/gradient_direction.c - the one-sided derivative of a measure along a direction of the parameters.
  *
- * One displacement is carried along with the run. At steps with constraints at the border of two states it follows the
- * state that the direction leads to (src/step/linear_direction.c).
+ * One displacement is carried along with the run. At steps with constraints at the border of two
+ * states it follows the state that the direction leads to (src/step/linear_direction.c).
  */
 #include <string.h>
 

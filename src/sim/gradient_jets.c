@@ -1,4 +1,5 @@
-/* src/sim/gradient_jets.c - see gradient_jets.h. The rules of sampling are those of measure.c and measure_timed.c. */
+/* src/sim/gradient_jets.c - see gradient_jets.h. The rules of sampling are those of measure.c and
+ * measure_timed.c. */
 #include "sim/gradient_jets.h"
 
 #include <string.h>

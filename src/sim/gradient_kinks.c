@@ -1,10 +1,12 @@
-/* src/sim/gradient_kinks.c - kinks of expressions of time, and of efforts and targets that are cut off, by a parameter.
+/* src/sim/gradient_kinks.c - kinks of expressions of time, and of efforts and targets that are cut
+ * off, by a parameter.
  *
- * Numbers of a model that a parameter changes are compared over ever smaller changes (sensitivity.h): where that does not help
- * there is a kink at the parameter's value, and all steps are flagged. Expressions of time
- * (forces, motors, motions, belts, controllers) are evaluated in every step, with the parameter at values delta and 2 delta away
- * to both sides. Without a kink their second differences S satisfy S(2 delta) = 4 S(delta) up to delta^4; with one between
- * these values, where differences are no derivatives, they do not.
+ * Numbers of a model that a parameter changes are compared over ever smaller changes
+ * (sensitivity.h): where that does not help there is a kink at the parameter's value, and all steps
+ * are flagged. Expressions of time (forces, motors, motions, belts, controllers) are evaluated in
+ * every step, with the parameter at values delta and 2 delta away to both sides. Without a kink
+ * their second differences S satisfy S(2 delta) = 4 S(delta) up to delta^4; with one between these
+ * values, where differences are no derivatives, they do not.
  */
 #include <math.h>
 

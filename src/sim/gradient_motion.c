@@ -10,7 +10,8 @@
 /* Of a step: times that differ by less are the same. */
 static const double SAME_TIME = 1e-9;
 
-/* The motion of a body by one parameter. Vectors: displacements or velocities, then rotations; planar: of these the last. */
+/* The motion of a body by one parameter. Vectors: displacements or velocities, then rotations;
+ * planar: of these the last. */
 typedef struct motion_item {
     int32_t parameter, moved;
     double given[6];             /* of the velocity over the step */

@@ -1,8 +1,8 @@
 /* src/sim/gradient_motion.h - parameters of prescribed motions in a gradient.
  *
- * Such a parameter enters a step by the velocity of its body over the step, and the state after it by the body's pose and
- * velocity: eighteen numbers, whose derivatives are functions of time. The rows of the step by the velocity are found once
- * for all parameters.
+ * Such a parameter enters a step by the velocity of its body over the step, and the state after it
+ * by the body's pose and velocity: eighteen numbers, whose derivatives are functions of time. The
+ * rows of the step by the velocity are found once for all parameters.
  */
 #ifndef PERPI_GRADIENT_MOTION_H
 #define PERPI_GRADIENT_MOTION_H

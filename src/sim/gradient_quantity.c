@@ -1,8 +1,8 @@
 /* src/sim/gradient_quantity.c - see gradient_quantity.h.
  *
  * Entries of poses and velocities are differentiated exactly. Others are functions of few bodies: their central
- * differences of sixth order have errors near rounding, because the steps are small against the size of the bodies and
- * the functions analytic.
+ * differences of sixth order have errors near rounding, because the steps are small against the
+ * size of the bodies and the functions analytic.
  */
 #include "sim/gradient_quantity.h"
 

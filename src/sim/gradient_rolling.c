@@ -1,9 +1,11 @@
-/* src/sim/gradient_rolling.c - whether the gradient depends on the case of the rule where contacts roll exactly.
+/* src/sim/gradient_rolling.c - whether the gradient depends on the case of the rule where contacts
+ * roll exactly.
  *
- * Where contacts roll exactly two cases of the rule of their slip meet, whose derivatives by the state differ; but all
- * states of the run roll, so that the gradient hardly depends on the case. Beside the adjoint a second one is carried with the
- * other case: if both give the same gradient, these steps are not flagged. The equations of the active set are the same
- * in both cases, so that a step costs one more solution with its factors.
+ * Where contacts roll exactly two cases of the rule of their slip meet, whose derivatives by the
+ * state differ; but all states of the run roll, so that the gradient hardly depends on the case.
+ * Beside the adjoint a second one is carried with the other case: if both give the same gradient,
+ * these steps are not flagged. The equations of the active set are the same in both cases, so that
+ * a step costs one more solution with its factors.
  */
 #include <string.h>
 

@@ -42,8 +42,9 @@ typedef struct perpi_gradient_work {
     int64_t extreme, crossing; /* states at which the measure takes its value */
     double* room;              /* of the vectors below */
     double *y, *y_next, *other, *slot, *q, *v;
-    /* displacements of the impulses of a step's contacts (linear_step.h, perpi_linear_step_memory), before and after it:
-     * forward those of each parameter; and contacts whose impulses are not unique */
+    /* displacements of the impulses of a step's contacts (linear_step.h, perpi_linear_step_memory),
+     * before and after it: forward those of each parameter; and contacts whose impulses are not
+     * unique */
     double *memory[2], *memory_other;
     bool* loose;
     size_t memory_capacity[2], memory_other_capacity, loose_capacity;
@@ -105,13 +106,14 @@ enum { PERPI_GRADIENT_DOUBTS = PERPI_LINEAR_WEAK | PERPI_LINEAR_UNDETERMINED };
 /* gradient_forward.c: whether two vectors of derivatives are the same. */
 bool perpi_gradient_same(const double* a, const double* b, int32_t n);
 double perpi_gradient_dot(int32_t n, const double* a, const double* b);
-/* Displacements at the start, into g->forward; through the step that led to a frame; of a measure along the run. */
+/* Displacements at the start, into g->forward; through the step that led to a frame; of a measure
+ * along the run. */
 void perpi_gradient_begin_forward(perpi_gradient_work* g);
 PERP_NODISCARD perp_status perpi_gradient_step_forward(perpi_gradient_work* g, size_t frame);
 PERP_NODISCARD perp_status perpi_gradient_run_forward(perpi_gradient_work* g);
 
-/* y += what the sample of state k, at `frame` of the tape, adds to the derivatives by that state. crossing: the frames
- * between which a condition becomes true, read if k is one of them. */
+/* y += what the sample of state k, at `frame` of the tape, adds to the derivatives by that state.
+ * crossing: the frames between which a condition becomes true, read if k is one of them. */
 void perpi_gradient_sample(perpi_gradient_work* g, int64_t k, size_t frame,
                            const size_t crossing[2], double* y);
 /* d measure / d (time of state k) at fixed states; frame: of each state of the run. */
@@ -121,13 +123,15 @@ perpi_taken_step perpi_gradient_step(perpi_gradient_work* g, size_t from, size_t
 /* gradient_kinks.c: whether an expression of time has a kink at a parameter's value, at time t. */
 bool perpi_gradient_kinks(const perpi_gradient_work* g, double t);
 void perpi_gradient_count(perpi_gradient_work* g, const perpi_tape_frame* frame, bool immaterial);
-/* What a parameter changes of the step of g->linear, into g->parameter, for which there must be room: by models at other values. */
+/* What a parameter changes of the step of g->linear, into g->parameter, for which there must be
+ * room: by models at other values. */
 PERP_NODISCARD perp_status perpi_gradient_vary(perpi_gradient_work* g,
                                                const perpi_gradient_parameter* p);
-/* Likewise of parameter i of a forward gradient, by the numbers that it changes where these are known; perpi_motions_step was
- * called for the step. */
+/* Likewise of parameter i of a forward gradient, by the numbers that it changes where these are
+ * known; perpi_motions_step was called for the step. */
 PERP_NODISCARD perp_status perpi_gradient_change(perpi_gradient_work* g, int32_t parameter);
-/* Backwards: what the step adds to the derivative by parameter i, light numbers apart. perpi_motions_contract was called. */
+/* Backwards: what the step adds to the derivative by parameter i, light numbers apart.
+ * perpi_motions_contract was called. */
 PERP_NODISCARD perp_status perpi_gradient_product(perpi_gradient_work* g, int32_t parameter,
                                                   const double* multiplier, double* product);
 /* Whether a parameter changes the step of g->linear. */
@@ -139,8 +143,8 @@ perpi_linear_light perpi_gradient_light(const perp_model* model, double* room);
 size_t perpi_gradient_light_size(const perp_model* model);
 double perpi_gradient_light_at(const perpi_linear_light* light, const perpi_light_number* x);
 
-/* gradient_rolling.c. Before the adjoint of the step of g->linear, to the state of a frame before it: begins, if a contact
- * rolls exactly. */
+/* gradient_rolling.c. Before the adjoint of the step of g->linear, to the state of a frame before
+ * it: begins, if a contact rolls exactly. */
 PERP_NODISCARD perp_status perpi_roll_begin(perpi_gradient_work* g, int32_t contacts,
                                             int32_t contacts_before);
 /* Carries the other adjoint through the step. */

@@ -1,4 +1,5 @@
-/* src/sim/gradient_step.c - a step of the tape as the module step takes it, its flags, and what a parameter changes of it. */
+/* src/sim/gradient_step.c - a step of the tape as the module step takes it, its flags, and what a
+ * parameter changes of it. */
 #include <string.h>
 
 #include "sim/gradient_motion.h"

@@ -7,8 +7,8 @@
 #include "sim/measure.h"
 #include "sim/measure_timed.h"
 
-/* A measure that others are measures of. Derivatives of the result by its value at state k come in by `value`, and are
- * kept until the samples that the value is made of are reached. */
+/* A measure that others are measures of. Derivatives of the result by its value at state k come in
+ * by `value`, and are kept until the samples that the value is made of are reached. */
 typedef struct use_back {
     int32_t measure;
     const perp_measure_def* def;

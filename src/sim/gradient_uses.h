@@ -1,8 +1,9 @@
 /* src/sim/gradient_uses.h - backwards through a measure of other measures.
  *
- * The expression of such a measure has values of other measures at its samples. So the derivative by the value of a measure
- * at state k is known once the samples of state k and of later states are; it is passed on to the samples up to state
- * k that the value is made of. States are visited from the last to the first, measures from the last to the first.
+ * The expression of such a measure has values of other measures at its samples. So the derivative
+ * by the value of a measure at state k is known once the samples of state k and of later states
+ * are; it is passed on to the samples up to state k that the value is made of. States are visited
+ * from the last to the first, measures from the last to the first.
  */
 #ifndef PERPI_GRADIENT_USES_H
 #define PERPI_GRADIENT_USES_H

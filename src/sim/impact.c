@@ -39,8 +39,8 @@
 enum { MAX_EVALUATIONS = 20, UNSOLVED_COUNTS = 5 };
 /* Changes of the kinetic energy, and intervals of the factor, below these are rounding. */
 static const double ENERGY_TOLERANCE = 1e-12, PART_TOLERANCE = 1e-13;
-/* Relative to the kinetic energy: an impact without restitution that gives more is not taken. Groups that overlap, or
- * whose members change places, part their bodies in it. */
+/* Relative to the kinetic energy: an impact without restitution that gives more is not taken.
+ * Groups that overlap, or whose members change places, part their bodies in it. */
 static const double LARGEST_GAIN = 1e-3;
 
 void perpi_divide_by_mass(const perpi_formulation* f, double* x)
@@ -145,9 +145,11 @@ static perp_status reserve_impact(perpi_step* step, size_t dofs, size_t rows, si
     return status;
 }
 
-/* How far a step leaves the speed of a contact undetermined: the tolerance of its problem times the speeds that the contact impulses
- * of the step would give its two bodies, one by one. In a grip the forces at two opposite contacts balance, and a contact whose bodies are not
- * accelerated along its normal by any force approaches at such a speed: it would be taken for an impact, step after step. */
+/* How far a step leaves the speed of a contact undetermined: the tolerance of its problem times the
+ * speeds that the contact impulses of the step would give its two bodies, one by one. In a grip the
+ * forces at two opposite contacts balance, and a contact whose bodies are not accelerated along its
+ * normal by any force approaches at such a speed: it would be taken for an impact, step after
+ * step. */
 static double speed_noise(const perpi_step* step, const perp_contact* c)
 {
     const int32_t body[2] = {c->body_a, c->body_b};
@@ -373,8 +375,8 @@ static double energy_change(const perpi_step* step, double before, double work_b
     return size > 0.0 ? (after - before) / size : 0.0;
 }
 
-/* Without restitution an impact gives no energy but by overlap of groups: the step in time closes that, too, and has
- * forces, friction and simpler contacts against it. */
+/* Without restitution an impact gives no energy but by overlap of groups: the step in time closes
+ * that, too, and has forces, friction and simpler contacts against it. */
 static perp_status check_gain(perpi_step* step, double change)
 {
     if (change <= LARGEST_GAIN || step->accept_unsolved) {

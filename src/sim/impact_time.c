@@ -126,8 +126,8 @@ void perpi_offset_gaps(perpi_step* step, double h)
                            : dot_b ? from_b
                                    : v3_scale(free_a && free_b ? 0.5 : 1.0, v3_add(from_a, from_b));
         v3_to(v3_add(on_a, moved), c->point);
-        /* without a gap term the poses have no effect, but on contacts of the side check, which are to hold at the
-         * end of the step */
+        /* without a gap term the poses have no effect, but on contacts of the side check, which are
+         * to hold at the end of the step */
         if (!step->stepper->touching || (c->gap > 0.0 && perpi_keeps_open(step, c))) {
             c->drift[0] += v3_dot(n, v3_sub(b, a)) / h;
         }

@@ -317,8 +317,8 @@ PERP_NODISCARD perp_status perpi_keep_closed(perpi_step* step);
 /* fallback.c: after a solve without a solution, simpler contacts or kept overlap; *again: solve
  * again. */
 PERP_NODISCARD perp_status perpi_fall_back(perpi_step* step, bool* again);
-/* Whether the overlap of a contact can be kept: not in groups, which fall back first, nor in soft layers, nor that of
- * bodies which would pass through each other. */
+/* Whether the overlap of a contact can be kept: not in groups, which fall back first, nor in soft
+ * layers, nor that of bodies which would pass through each other. */
 bool perpi_overlap_counts(const perpi_step* step, const perp_contact* c);
 /* Gives the pair of shapes of a contact another rule than the contact model's in this step. */
 PERP_NODISCARD perp_status perpi_make_exception(perpi_step* step, uint64_t key,

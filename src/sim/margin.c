@@ -141,8 +141,8 @@ static bool turned_otherwise(perpi_step* step, double h, const double* v_new)
     return true;
 }
 
-/* Whether two bodies moved further against each other than their pair was searched. Then this motion is expected,
- * and in the end margins alone count. */
+/* Whether two bodies moved further against each other than their pair was searched. Then this
+ * motion is expected, and in the end margins alone count. */
 static bool moved_further(perpi_step* step, double h, const double* v_new)
 {
     for (int32_t i = 0; step->relative && i < (int32_t)step->model->body_count; ++i) {

@@ -49,8 +49,8 @@ void perpi_measures_edit(perp_sim* sim);
 bool perpi_measures_failed(const perp_sim* sim);
 PERP_NODISCARD perp_status perpi_measures_check(const perp_sim* sim);
 
-/* The compiled expression of a measure; *of_step: it has a quantity of a step. And the quantities that its slots
- * stand for, those of all measures. */
+/* The compiled expression of a measure; *of_step: it has a quantity of a step. And the quantities
+ * that its slots stand for, those of all measures. */
 const perpi_expr* perpi_measures_expr(const perp_sim* sim, int32_t measure, bool* of_step);
 const perp_quantity* perpi_measures_quantities(const perp_sim* sim, int32_t* count);
 

@@ -1,10 +1,11 @@
 /* src/sim/measure_timed.h - measures that refer to times of their own: sums at intervals, and windows.
  *
- * A sum takes the value of its expression at the first state at or after each begin + k every, k = 1, 2, ...; a step
- * that is longer than `every` counts for all the times that it passes. A window is [T_k - over, T_k] with
- * T_k = begin + k every; its integral takes the expression as linear in a step (constant, if it is a mean over the step), so
- * that windows need not begin or end with a step. Windows do not overlap (over <= every): one number for the
- * window that is being filled is all that has to be kept, and a run can be resumed from it.
+ * A sum takes the value of its expression at the first state at or after each begin + k every, k =
+ * 1, 2, ...; a step that is longer than `every` counts for all the times that it passes. A window
+ * is [T_k - over, T_k] with T_k = begin + k every; its integral takes the expression as linear in a
+ * step (constant, if it is a mean over the step), so that windows need not begin or end with a
+ * step. Windows do not overlap (over <= every): one number for the window that is being filled is
+ * all that has to be kept, and a run can be resumed from it.
  */
 #ifndef PERPI_SIM_MEASURE_TIMED_H
 #define PERPI_SIM_MEASURE_TIMED_H

@@ -1,7 +1,7 @@
 /* src/sim/measured.c - the contact problem at a measured state; see measured.h.
  *
- * Contacts come from the contact model `standard`: measured bodies overlap or hover by the noise of the sensor, and a
- * choice between features by their gaps (peg, lnc) would be a choice by noise.
+ * Contacts come from the contact model `standard`: measured bodies overlap or hover by the noise of
+ * the sensor, and a choice between features by their gaps (peg, lnc) would be a choice by noise.
  */
 #include "sim/measured.h"
 
@@ -223,7 +223,8 @@ perp_status perpi_measured_compression(perpi_measured* m, perp_sim* sim, const d
     return status;
 }
 
-/* The law with a factor of the coefficients: velocities into v_after (flat), the energy. u: normal velocities before. */
+/* The law with a factor of the coefficients: velocities into v_after (flat), the energy. u: normal
+ * velocities before. */
 static perp_status evaluate(perpi_measured* m, perp_sim* sim, const double* q, const double* v,
                             const double* u, double part, double* v_after, bool* solved)
 {

@@ -682,7 +682,8 @@ size_t perp_quantity_name(const perp_model* model, const perp_quantity* quantity
     return append(text, size, at, e->name);
 }
 
-/* Of pairs of bodies, which perp_quantity_list leaves out: they are many, so that large scenes have no suggestion. */
+/* Of pairs of bodies, which perp_quantity_list leaves out: they are many, so that large scenes have
+ * no suggestion. */
 static void nearest_of_pairs(const perp_model* model, const char* name, char* best)
 {
     enum { PAIR_BODIES = 60 };

@@ -175,8 +175,8 @@ static vec3 local_axis(perp_joint_type type, int32_t k)
     return type == PERP_JOINT_UNIVERSAL && k == 1 ? v3(1, 0, 0) : v3(0, 0, 1);
 }
 
-/* The frame of b relative to that of a in a joint without error: coordinates as given, the others unchanged. The
- * present poses are not used otherwise, because they may have errors. */
+/* The frame of b relative to that of a in a joint without error: coordinates as given, the others
+ * unchanged. The present poses are not used otherwise, because they may have errors. */
 typedef struct closed {
     vec3 d;
     quat rel;

@@ -92,8 +92,8 @@ PERP_NODISCARD perp_status perpi_sim_distance(perp_sim* sim, const double* q, in
 double perpi_sim_impulse_time(const perp_sim* sim);
 /* Effort of a joint from its record, whose impulses acted over `time`; 0 where that is 0. */
 double perpi_joint_effort(const perp_joint_record* record, double time);
-/* Whether masses, gravity and friction enter the equations of a step by their own terms alone: no joint_correction, no
- * feed-forward of gravity. */
+/* Whether masses, gravity and friction enter the equations of a step by their own terms alone: no
+ * joint_correction, no feed-forward of gravity. */
 bool perpi_sim_plain_numbers(const perp_sim* sim);
 /* Whether steps may be impacts. */
 bool perpi_sim_bounces(const perp_sim* sim);

@@ -4,8 +4,8 @@
 
 #include "sim/internal.h"
 
-/* What a frame is: a state of the run; or of an adaptive step the ends of the whole step, of its first half and of its
- * second half, before the state that is extrapolated from them. */
+/* What a frame is: a state of the run; or of an adaptive step the ends of the whole step, of its
+ * first half and of its second half, before the state that is extrapolated from them. */
 typedef enum perpi_tape_role {
     PERPI_TAPE_STATE = 0,
     PERPI_TAPE_WHOLE,

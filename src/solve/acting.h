@@ -1,11 +1,12 @@
 /* src/solve/acting.h - which constraints of a contact problem act.
  *
  * Contacts within the margin of a step connect nearly all bodies of a heap that falls, while few of them act.
- * Their islands are small, and so is the fill of their matrices. So a large island is solved with those contacts
- * alone that push in the guess, or do in some sweeps of Gauss and Seidel without friction. Contacts that
- * the answer violates are added, and the islands that they change are solved again, until there are none. That answer
- * satisfies the whole problem: what is left out has no impulse and an admissible velocity. The residual
- * check decides; where most contacts act, or the rounds do not end, the plan takes the whole island.
+ * Their islands are small, and so is the fill of their matrices. So a large island is solved with
+ * those contacts alone that push in the guess, or do in some sweeps of Gauss and Seidel without
+ * friction. Contacts that the answer violates are added, and the islands that they change are
+ * solved again, until there are none. That answer satisfies the whole problem: what is left out has
+ * no impulse and an admissible velocity. The residual check decides; where most contacts act, or
+ * the rounds do not end, the plan takes the whole island.
  */
 #ifndef PERPI_ACTING_H
 #define PERPI_ACTING_H

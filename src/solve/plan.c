@@ -156,8 +156,8 @@ static const perpi_entry contact_plan[][PERPI_PLAN_MOST] = {
                          {"newton-bodies", PERPI_SHORT},
                          {"newton-bodies", PERPI_TIGHT | PERPI_COLD},
                          {"newton-bodies", PERPI_COLD | PERPI_MEDIUM}},
-    /* Few bodies on very many soft layers (2000 rows, 100 velocities of bodies): an iteration takes milliseconds, and
-     * one of nsgs ten times that. */
+    /* Few bodies on very many soft layers (2000 rows, 100 velocities of bodies): an iteration takes
+     * milliseconds, and one of nsgs ten times that. */
     [ROWS_FEW_BODIES_LAYERS] = {{"newton-bodies", PERPI_TIGHT | PERPI_LONG | PERPI_BOUNDED}},
     [ROUND_CONES] = {{"newton", PERPI_TIGHT},
                      {"newton", 0},

@@ -190,16 +190,18 @@ PERP_NODISCARD perp_status perpi_contact_residual_at(perpi_solver* s,
 #define PERPI_REFINE 1e-2 /* on the goal, for methods that improve a warm start near the answer */
 
 /* The impulses of x = (v, p), with the motion that they give, as the answer; if they are near it, after a
- * correction. goal: on the residual. made->checked: x is accepted; else *near: the residual of x is within the goal,
- * but an error of that size would persist. */
+ * correction. goal: on the residual. made->checked: x is accepted; else *near: the residual of x is
+ * within the goal, but an error of that size would persist. */
 PERP_NODISCARD perp_status perpi_check_warm_start(perpi_solver* s, const perp_contact_problem* P,
                                                   double goal, double* x, perpi_made* made,
                                                   bool* near);
 
-/* Friction may leave open whether bodies stay at rest: a bar between two fingers, whose force may be spread along it, or be at one end, about which the
- * bar turns. x: an answer. If a closed contact moves in it, or is at the limit of friction, and the smallest impulses with which all closed contacts stand
- * still satisfy the laws, too, x is replaced by these and made->checked is true. guess: the velocities before; known: with impulses of a step before, and
- * then only what is at rest stays at rest. */
+/* Friction may leave open whether bodies stay at rest: a bar between two fingers, whose force may
+ * be spread along it, or be at one end, about which the bar turns. x: an answer. If a closed
+ * contact moves in it, or is at the limit of friction, and the smallest impulses with which all
+ * closed contacts stand still satisfy the laws, too, x is replaced by these and made->checked is
+ * true. guess: the velocities before; known: with impulses of a step before, and then only what is
+ * at rest stays at rest. */
 PERP_NODISCARD perp_status perpi_prefer_rest(perpi_solver* s, const perp_contact_problem* P,
                                              double goal, const double* guess, bool known,
                                              double* x, perpi_made* made);

@@ -7,9 +7,9 @@
  * impulses adds up over many steps before it reaches the goal of the plan, and is removed there. Where they
  * do not balance, an accepted error persists: the next step corrects the gap that it leaves, the step
  * after that the velocity of the correction, and the impulses of that step are off by the same error
- * again. So such an answer is accepted only if it is better by REFINE. Where bodies slide or roll and gain or lose
- * speed, the rounding of poses alone (gap / h) may exceed that, and a correction of it is followed by the same in the
- * next step: up to LEAST_GOAL it is accepted.
+ * again. So such an answer is accepted only if it is better by REFINE. Where bodies slide or roll
+ * and gain or lose speed, the rounding of poses alone (gap / h) may exceed that, and a correction
+ * of it is followed by the same in the next step: up to LEAST_GOAL it is accepted.
  *
  * Correction: while no contact slips and the same ones push, the laws are equations, J v + b = 0 in the
  * active rows. The method of multipliers solves them in the space of velocities,
@@ -19,8 +19,8 @@
  * eigenvalue of W that is not 0, relative to its diagonal. u is small, so that the large R costs no digits.
  * [Alart, Curnier 1991] with a fixed active set; the answer is checked like that of any other method. Compliant
  * rows have R = 1 / c, bounded ones count as equations between their bounds. The smallest change matters where
- * the laws leave impulses open (a grasp by three tips of which two are enough): those of other methods drift from
- * step to step, until a contact has none and the body turns about the others.
+ * the laws leave impulses open (a grasp by three tips of which two are enough): those of other
+ * methods drift from step to step, until a contact has none and the body turns about the others.
  *
  * A contact that is alone in its island is solved directly, also where it begins or ceases to slip, if its
  * answer is the only one: mu |W_nt| < W_nn.
@@ -92,8 +92,8 @@ static inline double add_impulses(int32_t rows, int32_t nv, const double* J, con
     return sum;
 }
 
-/* How much M v of the guess differs from k + J' p, and the size of the impulses, both as energies; still: of every body it is at most the part `still`
- * of the impulses on that body. */
+/* How much M v of the guess differs from k + J' p, and the size of the impulses, both as energies;
+ * still: of every body it is at most the part `still` of the impulses on that body. */
 typedef struct left_over {
     double off, size;
     bool still;
@@ -405,8 +405,8 @@ static void change_impulses(const warm* w)
     }
 }
 
-/* The largest velocity that is left in an active row, in terms of what impulses make; both as energies, because rows
- * of joints are in metres or in radians a second. */
+/* The largest velocity that is left in an active row, in terms of what impulses make; both as
+ * energies, because rows of joints are in metres or in radians a second. */
 static double largest_violation(const warm* w)
 {
     const perp_contact_problem* P = w->P;
@@ -421,8 +421,9 @@ static double largest_violation(const warm* w)
     return size > 0.0 ? sqrt(largest / size) : INFINITY;
 }
 
-/* The impulses of compliant rows from the velocities, which have the rounding of all other impulses: of a damper
- * at rest it is far more than the impulse, which is all that its residual is compared with. */
+/* The impulses of compliant rows from the velocities, which have the rounding of all other
+ * impulses: of a damper at rest it is far more than the impulse, which is all that its residual is
+ * compared with. */
 static void recompute_soft_rows(const warm* w)
 {
     const perp_contact_problem* P = w->P;
@@ -852,10 +853,11 @@ perp_status perpi_check_warm_start(perpi_solver* s, const perp_contact_problem* 
 
 /* ---- rest ----------------------------------------------------------------------------------------------*/
 
-/* R of the rows of contacts that are closed and do not open at the velocities `guess`; of the others as in the answer
- * at hand. Contacts begin without impulse. Returns whether such a contact moves in that answer, or its friction is at the limit although it
- * does not: the next step would have to be solved anew, and its impulses drift. known: impulses of a step before are known; then everything must have been at
- * rest. */
+/* R of the rows of contacts that are closed and do not open at the velocities `guess`; of the
+ * others as in the answer at hand. Contacts begin without impulse. Returns whether such a contact
+ * moves in that answer, or its friction is at the limit although it does not: the next step would
+ * have to be solved anew, and its impulses drift. known: impulses of a step before are known; then
+ * everything must have been at rest. */
 static bool find_resting(const warm* w, const double* guess, bool known)
 {
     const perp_contact_problem* P = w->P;

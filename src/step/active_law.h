@@ -36,8 +36,8 @@ typedef struct perpi_law_input {
 /* False: B has no inverse. */
 bool perpi_law_choose(const perpi_law_input* in, int32_t constraint, perpi_law* law);
 
-/* Parts of it. Sliding on a round set along s (of unit length, in scaled coordinates), at the speed |e u|; 0: it is about to
- * slide, and the directions across s are held. */
+/* Parts of it. Sliding on a round set along s (of unit length, in scaled coordinates), at the speed
+ * |e u|; 0: it is about to slide, and the directions across s are held. */
 void perpi_law_slide_round(perpi_law* law, const double* e, double mu, double p_n, const double* s,
                            double speed, double w);
 /* E: the inverse of B, with EPSILON w A added where a row of A holds. */

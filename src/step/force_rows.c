@@ -264,11 +264,12 @@ static perp_status target_of(const perp_model* model, const perpi_controller* c,
                       c->name, perpi_value_text(&c->target), *target, *rate, t);
 }
 
-/* A controller that asks for more than the limit V of the joint's rate. Its effort p = (w - u) / c is 0 at the rate w
- * = -b; with w > V (w < -V: mirrored) the law becomes
+/* A controller that asks for more than the limit V of the joint's rate. Its effort p = (w - u) / c
+ * is 0 at the rate w = -b; with w > V (w < -V: mirrored) the law becomes
  *     p = (w - u) / c for u < V,   p in [0, (w - V) / c] at u = V,   p = (V - u) / c, a brake, for u > V,
- * which is the sum of two rows: one towards the rate V with the compliance c, one without that gives up to the excess
- * (w - V) / c as long as the rate is below V. Both within the largest impulse `most`. */
+ * which is the sum of two rows: one towards the rate V with the compliance c, one without that
+ * gives up to the excess (w - V) / c as long as the rate is below V. Both within the largest
+ * impulse `most`. */
 static void limit_rate(double V, double most, perpi_row rows[2])
 {
     const double w = -rows[0].b, c = rows[0].compliance, sign = w < 0.0 ? -1.0 : 1.0;

@@ -578,8 +578,8 @@ static double free_speed(const perpi_formulation* f, const perpi_step_input* in,
     return v3_dot(v3_from(c->normal), u);
 }
 
-/* Whether the contact acts in the step, as far as the bodies' own motion tells. A body next to another one is free. Of a
- * group the nearest member need not act. */
+/* Whether the contact acts in the step, as far as the bodies' own motion tells. A body next to
+ * another one is free. Of a group the nearest member need not act. */
 static bool is_closing(const perpi_formulation* f, const perpi_step_input* in,
                        const perp_contact* c)
 {

@@ -164,7 +164,8 @@ typedef struct perpi_layer_way {
     bool pushed;        /* used is a push */
 } perpi_layer_way;
 
-/* Mass that two bodies of a chain share across a joint (frames.c). Twists and wrenches about the origin, scaled. */
+/* Mass that two bodies of a chain share across a joint (frames.c). Twists and wrenches about the
+ * origin, scaled. */
 typedef struct perpi_frame_tie {
     int32_t joint, constraint, rows;
     int32_t body[2];

@@ -68,7 +68,8 @@ static double normalise(double* x)
     return size;
 }
 
-/* The unit vector with the largest part outside of the span of the orthonormal rows, orthogonalised, as the next row. */
+/* The unit vector with the largest part outside of the span of the orthonormal rows,
+ * orthogonalised, as the next row. */
 static void complete(int32_t rows, double U[][N])
 {
     double best = -1.0;

@@ -4,8 +4,8 @@
 
 #include "step/formulate.h"
 
-/* Gives the frames mass of the bodies at the ends of their chains, before the rows of joints are appended. v: flat
- * velocities that momenta are measured from, or NULL. */
+/* Gives the frames mass of the bodies at the ends of their chains, before the rows of joints are
+ * appended. v: flat velocities that momenta are measured from, or NULL. */
 PERP_NODISCARD perp_status perpi_frames_share(perpi_formulation* f, const perp_model* model,
                                               const double* q, const double* v,
                                               const perpi_joint_input* input);

@@ -143,8 +143,9 @@ static bool search_root(mat3 I, double h, vec3 Lambda, vec3 start, vec3* W)
 static const double ROLLING_DAMPING = 1.0;
 
 /* With the velocity-product term N = w x I w at the part gamma of the step the energy of a body changes by
- * gamma h^2/2 (N . I^-1 torque - 2 N . I^-1 N) more than at its start. The torque of a contact is taken to be that of
- * the weight: where it acts along N, as on a coin that rolls in a circle, more than gamma = 1/2 adds energy. */
+ * gamma h^2/2 (N . I^-1 torque - 2 N . I^-1 N) more than at its start. The torque of a contact is
+ * taken to be that of the weight: where it acts along N, as on a coin that rolls in a circle, more
+ * than gamma = 1/2 adds energy. */
 perpi_hold perpi_hold_at(const perpi_body* body, const perpi_pose* pose, vec3 w,
                          const double point[3])
 {

@@ -324,8 +324,8 @@ static double clamp_target(double x, double least, double most)
     return x < least ? least : x > most ? most : x;
 }
 
-/* The effort E of a motor that does not drive the joint past the limit V of its rate: with E > 0, p = h E at a rate
- * below V, p in [0, h E] at V, none above; mirrored for E < 0. */
+/* The effort E of a motor that does not drive the joint past the limit V of its rate: with E > 0, p
+ * = h E at a rate below V, p in [0, h E] at V, none above; mirrored for E < 0. */
 static perp_status append_limited_effort(perpi_formulation* f, const perp_model* model,
                                          int32_t index, double t, double h, const perpi_row* axis,
                                          const perpi_joint_input* input)

@@ -17,8 +17,9 @@ typedef enum perpi_joint_law {
 /* q: the flat state. turns: of its angles; NULL: 0. */
 perpi_joint_view perpi_joint_evaluate(const perp_model* model, int32_t joint, const double* q,
                                       const int32_t turns[2]);
-/* What the rows of a joint change by small displacements of its bodies: change[i] by displacement column[i] of twelve,
- * those of body a (translation of the centre of mass, rotation vector in the world), then b's. */
+/* What the rows of a joint change by small displacements of its bodies: change[i] by displacement
+ * column[i] of twelve, those of body a (translation of the centre of mass, rotation vector in the
+ * world), then b's. */
 void perpi_joint_differentiate(const perp_model* model, int32_t joint, const double* q,
                                const int32_t* column, int32_t columns, perpi_joint_change* change);
 /* dir . (velocity of b - velocity of a) of a row, from flat velocities. */

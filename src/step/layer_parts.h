@@ -2,11 +2,13 @@
  *
  * Each contact point between two shapes is a spring of its own. Where the points of a pair change from one
  * step to the next (an edge that comes to lie flat has more of them), a point that appears below the surface
- * would bring the energy K d^2 / 2 with it, which no motion has supplied: a rocking cylinder gains energy each time.
- * The springs of the pair then act with the part s of their stiffness and damping,
+ * would bring the energy K d^2 / 2 with it, which no motion has supplied: a rocking cylinder gains
+ * energy each time. The springs of the pair then act with the part s of their stiffness and
+ * damping,
  *     s sum_i delta_i' K delta_i / 2 = E,   E the energy that the pair had stored,  1/n <= s <= 1,
- * n the points that are compressed: force and energy are continuous where their depths are equal, and the pair is
- * never softer than one point. s remains until the points change again or the pair separates.
+ * n the points that are compressed: force and energy are continuous where their depths are equal,
+ * and the pair is never softer than one point. s remains until the points change again or the pair
+ * separates.
  */
 #ifndef PERPI_LAYER_PARTS_H
 #define PERPI_LAYER_PARTS_H

@@ -2,12 +2,14 @@
  *
  * Method     docs/notation.md, "Derivatives of a step"; src/sim/close_joints.c, src/sim/project.c
  *
- * The rows of joints hold at the end of the step: e(q') / h = 0 with q' = q + h v' takes the place of J v' + e(q)/h = 0,
- * while impulses act along J. So these rows have R = (de/dq') (dq'/dv') / h, and de/dq' times what the start changes of q'
- * on the right. The velocities of the state are then projected onto what the joints and the contacts that push allow at q':
+ * The rows of joints hold at the end of the step: e(q') / h = 0 with q' = q + h v' takes the place
+ * of J v' + e(q)/h = 0, while impulses act along J. So these rows have R = (de/dq') (dq'/dv') / h,
+ * and de/dq' times what the start changes of q' on the right. The velocities of the state are then
+ * projected onto what the joints and the contacts that push allow at q':
  *     M' (v+ - v') = J' p,   J v+ = 0
- * a linear problem of its own (l->project), through which displacements pass after the step. Normals and points of its
- * contacts are those of the start of the step, whose displacements the state has in its part `before`.
+ * a linear problem of its own (l->project), through which displacements pass after the step.
+ * Normals and points of its contacts are those of the start of the step, whose displacements the
+ * state has in its part `before`.
  */
 #include <string.h>
 
@@ -324,8 +326,8 @@ static perp_status choose_projected(perpi_linear_step* l)
     return perpi_linear_factor(x);
 }
 
-/* The impulses of the projection into x->p; what it leads to is compared with the state. A contact that holds without an
- * impulse, as one at rest does, is at the border of two cases. */
+/* The impulses of the projection into x->p; what it leads to is compared with the state. A contact
+ * that holds without an impulse, as one at rest does, is at the border of two cases. */
 static void find_projected(perpi_linear_step* l)
 {
     perpi_linear_step* x = l->project;

@@ -2,11 +2,13 @@
  *
  * Method     docs/notation.md, "One-sided derivatives"
  *
- * With the base laws of the weak constraints (weak_law.h) the step is linear; x of their pairs adds to its right-hand
- * side. One solve for each row of a weak constraint gives what it changes of the rows of all of them, and so y = N x + q,
- * a linear complementarity problem of a few unknowns. Redundant contacts make N singular: a small part is added to its
- * diagonal, and taken away again by refinement on the active set. Round cones of contacts that touch without slip are not
- * polyhedral: their frame is turned until its first axis is the direction of the friction, where the two agree.
+ * With the base laws of the weak constraints (weak_law.h) the step is linear; x of their pairs adds
+ * to its right-hand side. One solve for each row of a weak constraint gives what it changes of the
+ * rows of all of them, and so y = N x + q, a linear complementarity problem of a few unknowns.
+ * Redundant contacts make N singular: a small part is added to its diagonal, and taken away again
+ * by refinement on the active set. Round cones of contacts that touch without slip are not
+ * polyhedral: their frame is turned until its first axis is the direction of the friction, where
+ * the two agree.
  */
 #include <string.h>
 

@@ -1,6 +1,7 @@
 /* src/step/linear_displaced.c - a step whose bodies an impact displaced before it: see linear_parts.h.
  *
- * Two bodies that act only on each other in an impact are displaced before the step that follows (src/sim/impact_time.c):
+ * Two bodies that act only on each other in an impact are displaced before the step that follows
+ * (src/sim/impact_time.c):
  *     x' = x + s,   R' = exp(s_phi) R,   w' = I'^-1 I w
  * and the step is one from there. So displacements of the start pass through this map first.
  */

@@ -4,15 +4,17 @@
  * Notation   u normal velocity before the impact, g its change in the step without the impact (bend), a = (1/2 + t/h) pull
  *            its change until the time t of the meeting, s the offset of the poses
  *
- * A pair meets at the time t of the contact of the pair that closes first, and its contacts follow Newton's law there:
+ * A pair meets at the time t of the contact of the pair that closes first, and its contacts follow
+ * Newton's law there:
  *     gap + (u + g/2) t + g t^2/(2 h) = 0,    drift = e (u + a) + a,    s+ = s - t (v+ - v-)
- * dt = -(dgap + t du + (t/2 + t^2/(2 h)) dg) / (u + g/2 + g t/h), and the rest by the chain rule. gap contains the offset s
- * of earlier impacts, as rows of the contact. g and pull are rows of the contact times changes of velocity: in the step
- * without the contacts of the impact (l->without), or of free bodies (l->free), linearised steps of their own. Each of
- * these rows is
+ * dt = -(dgap + t du + (t/2 + t^2/(2 h)) dg) / (u + g/2 + g t/h), and the rest by the chain rule.
+ * gap contains the offset s of earlier impacts, as rows of the contact. g and pull are rows of the
+ * contact times changes of velocity: in the step without the contacts of the impact (l->without),
+ * or of free bodies (l->free), linearised steps of their own. Each of these rows is
  *     n . (V_b + W_b x r_b - V_a - W_a x r_a)
- * of some velocities (V, W) that do not depend on the pose. What the recorded impact has, and these rules do not give
- * (times of islands with joints, bodies that act only on each other, coefficients that were reduced), is flagged.
+ * of some velocities (V, W) that do not depend on the pose. What the recorded impact has, and these
+ * rules do not give (times of islands with joints, bodies that act only on each other, coefficients
+ * that were reduced), is flagged.
  */
 #include <string.h>
 
@@ -106,7 +108,8 @@ static pair_field field_of(const perpi_linear_step* l, const perp_contact* c, co
     return f;
 }
 
-/* Velocities before the impact; prescribed: those of the problem, or the mean over the step of `moves`; NULL: not asked for. */
+/* Velocities before the impact; prescribed: those of the problem, or the mean over the step of
+ * `moves`; NULL: not asked for. */
 static perp_status field_before(const perpi_linear_step* l, const perp_contact* c,
                                 const perp_model* moves, pair_field* f)
 {
@@ -389,8 +392,8 @@ static vec3 jump_linear(const perpi_linear_step* l, int32_t body)
                   perpi_state_velocity(model, l->step.in.v, body));
 }
 
-/* A body that acts on one other body only: the contact between them that has the time. What the recorded offset has and
- * this rule does not give (islands of more bodies) is flagged. */
+/* A body that acts on one other body only: the contact between them that has the time. What the
+ * recorded offset has and this rule does not give (islands of more bodies) is flagged. */
 static void find_pair_time(perpi_linear_step* l, int32_t body)
 {
     const perp_model* model = l->step.in.model;
@@ -494,8 +497,8 @@ static perp_status room_for_meetings(perpi_linear_step* l)
                              : status;
 }
 
-/* Whether the recorded drift follows the law with the model's coefficient, and another contact has no equal right to
- * the time of the pair. */
+/* Whether the recorded drift follows the law with the model's coefficient, and another contact has
+ * no equal right to the time of the pair. */
 static bool follows_rules(const perpi_linear_step* l, int32_t i)
 {
     const perp_contact* c = &l->step.in.contact[i];
@@ -681,7 +684,8 @@ static void write_linear(const perpi_linear_step* l, vec3 a, double* x)
     }
 }
 
-/* Two bodies that act only on each other are moved along their relative velocity r by the part of s there, r (r . s) /
+/* Two bodies that act only on each other are moved along their relative velocity r by the part of s
+ * there, r (r . s) /
  * |r|^2: its change by ds (in and out: moved) and dr. */
 static void turn_to_partner(const perpi_linear_step* l, int32_t body, const double* dv_problem,
                             double* moved)

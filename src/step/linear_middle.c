@@ -2,13 +2,13 @@
  *
  * Method     docs/notation.md, "Derivatives of middle steps"
  *
- * Rows and impulses of the joints are those of the means of directions and arms at q and at q' = q + h v*, inertia and
- * forces those of the pose half way, q_m = q + (h/2) v*. So the equations M_m v* - k_m - J_m' p = 0 depend on v* through
- * both poses, beside M_m:
+ * Rows and impulses of the joints are those of the means of directions and arms at q and at q' = q
+ * + h v*, inertia and forces those of the pose half way, q_m = q + (h/2) v*. So the equations M_m
+ * v* - k_m - J_m' p = 0 depend on v* through both poses, beside M_m:
  *     (M_m + X) dv* - J_m' dp = r_v,   X = d (M_m v* - k_m)/dq_m dq_m/dv* - d (J_m' p)/dq' dq'/dv*
- * X has the blocks of the joints' pairs of bodies. Rows that hold at the end of the step are those of linear_correct.c;
- * others (motors, friction, damping) have J_m v* + b, and R = J_m + d (J_m v* + b)/dq' dq'/dv*.
- * After the step v' = 2 v* - v and L' = 2 I_m w* - L.
+ * X has the blocks of the joints' pairs of bodies. Rows that hold at the end of the step are those
+ * of linear_correct.c; others (motors, friction, damping) have J_m v* + b, and R = J_m + d (J_m v*
+ * + b)/dq' dq'/dv*. After the step v' = 2 v* - v and L' = 2 I_m w* - L.
  */
 #include <string.h>
 
@@ -45,7 +45,8 @@ static mat3 inertia_change(mat3 I, vec3 a)
     return m3_combine(1.0, m3_mm(I, m3_crossing(a)), -1.0, m3_crossing(m3_mul(I, a)));
 }
 
-/* half_turn, half_rate: d (rotation half way) by that at the start, and by w*. M_turn: by the rotation half way. */
+/* half_turn, half_rate: d (rotation half way) by that at the start, and by w*. M_turn: by the
+ * rotation half way. */
 static void use_half_way(perpi_linear_body* b, mat3 half_turn, mat3 half_rate, mat3 M_turn)
 {
     b->middle_force = m3_times(-1.0, m3_mm(b->force_turn, half_rate));
@@ -130,7 +131,8 @@ perp_status perpi_linear_middle_body(const perpi_linear_step* l, perpi_linear_bo
 
 /* ---- rows at the end -----------------------------------------------------------------------------*/
 
-/* Displacements of a body at the end by velocities of the problem, and the transpose; a prescribed one has none. */
+/* Displacements of a body at the end by velocities of the problem, and the transpose; a prescribed
+ * one has none. */
 static void move_end(const perpi_linear_step* l, const int32_t body[2], const double* v,
                      double out[PERPI_PAIR_DOFS])
 {

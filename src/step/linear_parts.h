@@ -51,8 +51,9 @@ typedef struct perpi_linear_end {
     perpi_constraint_derivative d;
 } perpi_linear_end;
 
-/* A contact of an impact that has a time: derivatives by q, v, the offset, and the changes of velocity in the step without
- * the contacts of the impact and of free bodies; columns as of perpi_constraint_derivative. */
+/* A contact of an impact that has a time: derivatives by q, v, the offset, and the changes of
+ * velocity in the step without the contacts of the impact and of free bodies; columns as of
+ * perpi_constraint_derivative. */
 enum { PERPI_MEETING_PARTS = 5 };
 typedef struct perpi_meeting {
     bool impacts;              /* rebounds; else drift is of a contact at rest */
@@ -63,15 +64,15 @@ typedef struct perpi_meeting {
     double time[PERPI_MEETING_PARTS][PERPI_PAIR_DOFS];  /* d own */
     double drift[PERPI_MEETING_PARTS][PERPI_PAIR_DOFS]; /* d drift[0] */
 } perpi_meeting;
-/* The offset of a body changes by -time (v+ - v-); of two bodies that act only on each other the linear part of that along
- * their relative velocity. */
+/* The offset of a body changes by -time (v+ - v-); of two bodies that act only on each other the
+ * linear part of that along their relative velocity. */
 typedef struct perpi_body_time {
     double time;
     int32_t contact; /* whose time it is; -1: none */
     int32_t partner; /* the other of two such bodies; -1: none */
 } perpi_body_time;
-/* A body that the offset displaces before the step: its rotation there by its own and the offset's, and its angular
- * velocity by both rotations and its own. */
+/* A body that the offset displaces before the step: its rotation there by its own and the offset's,
+ * and its angular velocity by both rotations and its own. */
 typedef struct perpi_displaced_body {
     int32_t body;
     mat3 turn, turn_offset, rate_turned, rate_turn, rate;
@@ -129,8 +130,9 @@ struct perpi_linear_step {
     int32_t displaced_count;
     double* displaced_room;
     size_t displaced_room_capacity;
-    /* joint_correction: R of the rows, what displacements at the end change of those that hold there (12 a row, over h),
-     * three states and the velocities of the problem; the projection after the step, what holds in it, and its velocities */
+    /* joint_correction: R of the rows, what displacements at the end change of those that hold
+     * there (12 a row, over h), three states and the velocities of the problem; the projection
+     * after the step, what holds in it, and its velocities */
     double *R, *closed_by, *middle, *carried;
     size_t R_capacity, closed_capacity, middle_capacity, carried_capacity;
     perpi_linear_step* project;
@@ -197,8 +199,8 @@ int32_t perpi_linear_plain_size(const perpi_linear_step* l);
 bool perpi_linear_closes(const perpi_linear_step* l, int32_t constraint);
 /* The velocities after the step, before they are projected, into l->carried. */
 PERP_NODISCARD perp_status perpi_linear_carry(perpi_linear_step* l);
-/* These rows: their speeds, R, derivatives; then the part of displacements at the start in r_u, its transpose, and that of
- * a variation, whose end is l->q_next. */
+/* These rows: their speeds, R, derivatives; then the part of displacements at the start in r_u, its
+ * transpose, and that of a variation, whose end is l->q_next. */
 PERP_NODISCARD perp_status perpi_linear_close_rows(perpi_linear_step* l);
 void perpi_linear_close(const perpi_linear_step* l, const double* dx, double* r_v, double* r_u);
 void perpi_linear_close_adjoint(const perpi_linear_step* l, const double* m_v, const double* m_u,
@@ -242,8 +244,8 @@ void perpi_linear_offset(const perpi_linear_step* l, const double* dx, const dou
                          double* next);
 void perpi_linear_offset_adjoint(const perpi_linear_step* l, const double* y_next, double* y,
                                  double* m);
-/* With other geometries l->contact and another model: adds the drift of each contact to b of l->varied, and weight times
- * the change of the offset. */
+/* With other geometries l->contact and another model: adds the drift of each contact to b of
+ * l->varied, and weight times the change of the offset. */
 void perpi_linear_meeting_vary(const perpi_linear_step* l, const perp_model* model, double weight,
                                double* offset);
 /* Where the displacement of column c of two bodies stands; -1: nowhere. */
@@ -269,8 +271,9 @@ void perpi_linear_middle_end(const perpi_linear_step* l, const double* dq, doubl
 void perpi_linear_middle_end_adjoint(const perpi_linear_step* l, const double* m_v,
                                      const double* m_u, double* yq);
 
-/* linear_displaced.c: if the offset displaces bodies before the step, its start becomes the displaced one; then its
- * displacements, and derivatives by those of the state. Flags contacts of such bodies that act. */
+/* linear_displaced.c: if the offset displaces bodies before the step, its start becomes the
+ * displaced one; then its displacements, and derivatives by those of the state. Flags contacts of
+ * such bodies that act. */
 PERP_NODISCARD perp_status perpi_linear_displace_start(perpi_linear_step* l);
 const double* perpi_linear_displaced(const perpi_linear_step* l, const double* dx);
 void perpi_linear_displaced_adjoint(const perpi_linear_step* l, double* y);
@@ -280,7 +283,8 @@ void perpi_linear_displaced_flag(perpi_linear_step* l);
 PERP_NODISCARD perp_status perpi_linear_factor(perpi_linear_step* l);
 /* The block of the matrix in row a and column b. */
 double* perpi_linear_block(const perpi_linear_step* l, int32_t a, int32_t b, int32_t* stride);
-/* Forward: M v - J' p = a, A R v + B p = c. Transposed: M v + R' A' p = a, -J v + B' p = c. In: a, c; out: v, p. */
+/* Forward: M v - J' p = a, A R v + B p = c. Transposed: M v + R' A' p = a, -J v + B' p = c. In: a,
+ * c; out: v, p. */
 void perpi_linear_solve(perpi_linear_step* l, double* a, double* c, int rounds);
 /* out = J v of one constraint, and out += J' x; law: with the rows R of its law. */
 void perpi_linear_speeds(const perpi_linear_step* l, int32_t constraint, bool law, const double* v,
@@ -294,8 +298,8 @@ double perpi_linear_largest(const double* x, int32_t n);
 void perpi_linear_divide(const perpi_linear_step* l, int32_t block, double* x);
 enum { PERPI_LINEAR_REFINEMENTS = 8 };
 
-/* linear_terms.c: removes them; appends those of the constraints that count; then their part of r_v and r_u, with that of
- * joints that are closed at the end, and the transpose. */
+/* linear_terms.c: removes them; appends those of the constraints that count; then their part of r_v
+ * and r_u, with that of joints that are closed at the end, and the transpose. */
 void perpi_linear_no_terms(perpi_linear_step* l);
 PERP_NODISCARD perp_status perpi_linear_make_terms(perpi_linear_step* l);
 void perpi_linear_terms(const perpi_linear_step* l, const double* dx, double* r_v, double* r_u);

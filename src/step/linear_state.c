@@ -391,8 +391,8 @@ static bool integrates(const perpi_linear_step* l, int32_t controller)
     return !(fabs(p) >= limit * (1.0 - 1e-9) && p * error > 0.0);
 }
 
-/* The derivative of the error at the start, -x of the coordinate, and of the rate, as one row: d e' = -dx - h d rate.
- * Of d->u the part by b is slope dx: the rate is u without it. */
+/* The derivative of the error at the start, -x of the coordinate, and of the rate, as one row: d e'
+ * = -dx - h d rate. Of d->u the part by b is slope dx: the rate is u without it. */
 static double controller_slope(const perpi_linear_step* l, int32_t controller)
 {
     const perp_model* model = l->step.in.model;

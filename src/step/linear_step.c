@@ -196,8 +196,8 @@ void perpi_linear_evaluate_rows(perpi_linear_step* l)
     }
 }
 
-/* Part of the largest speed of a step. Times the threshold it is what rounding leaves of it: a redundant contact that has
- * no impulse and no speed but these is at the border of its state. */
+/* Part of the largest speed of a step. Times the threshold it is what rounding leaves of it: a
+ * redundant contact that has no impulse and no speed but these is at the border of its state. */
 static const double FLOOR = 1e-8;
 
 static double speed_floor(const perpi_linear_step* l)
@@ -390,7 +390,8 @@ perp_status perpi_linear_differentiate_rows(perpi_linear_step* l)
 
 /* ---- impulses that are not unique ------------------------------------------------------------------*/
 
-/* Relative to the regularisation: impulses of a random right-hand side that are larger belong to the null space. */
+/* Relative to the regularisation: impulses of a random right-hand side that are larger belong to
+ * the null space. */
 static const double NULL_SPACE = 1e6;
 /* Part of the largest impulse by which impulses are shifted along the null space. */
 static const double SHIFT = 1e-2;
@@ -405,9 +406,10 @@ static bool slides_somewhere(const perpi_linear_step* l)
     return false;
 }
 
-/* More contacts than a body needs leave the impulses undetermined: they can change without changing the motion. With
- * sliding on a round cone the derivative depends on them. A fixed pseudo-random right-hand side shows such impulses,
- * which then stand in l->work: they are as large as the regularisation is small. */
+/* More contacts than a body needs leave the impulses undetermined: they can change without changing
+ * the motion. With sliding on a round cone the derivative depends on them. A fixed pseudo-random
+ * right-hand side shows such impulses, which then stand in l->work: they are as large as the
+ * regularisation is small. */
 static bool find_null_impulses(perpi_linear_step* l)
 {
     const perp_contact_problem* P = &l->f->problem;
@@ -518,8 +520,9 @@ static perp_status move_freely(perpi_linear_step* l)
     return PERP_OK;
 }
 
-/* Of an impact: which contacts rebound, by drift[0] = e u- (impact.c), u- the normal velocity before it. A smaller e than
- * the model's was reduced to conserve energy, by a rule that is not differentiated. */
+/* Of an impact: which contacts rebound, by drift[0] = e u- (impact.c), u- the normal velocity
+ * before it. A smaller e than the model's was reduced to conserve energy, by a rule that is not
+ * differentiated. */
 static perp_status find_rebounds(perpi_linear_step* l)
 {
     static const double SAME_LAW = 1e-9;
@@ -703,8 +706,8 @@ bool perpi_linear_step_free(const perpi_linear_step* l)
     return l->d_count == 0;
 }
 
-/* Parts of the parameter vector: r_v, r_u, g, then the state after the step; those of the projection of its velocities; of
- * an impact those of the step without its contacts follow. */
+/* Parts of the parameter vector: r_v, r_u, g, then the state after the step; those of the
+ * projection of its velocities; of an impact those of the step without its contacts follow. */
 int32_t perpi_linear_plain_size(const perpi_linear_step* l)
 {
     return l->dofs + 2 * l->rows + perpi_linear_size_of(l->step.in.model).total;

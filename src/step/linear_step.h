@@ -4,8 +4,8 @@
  * Notation   x = (displacements of the poses, velocities, integrals of controllers, displacements of the poses of the
  *            step before, the offset of an impact), laid out as perpi_linear_size says; v', p the solution of the step's problem
  *
- * With its active set frozen (open, sticking, sliding, at a bound, which member of a group acts) the laws of a step are
- * equations, and their linear form is
+ * With its active set frozen (open, sticking, sliding, at a bound, which member of a group acts)
+ * the laws of a step are equations, and their linear form is
  *     M dv' - J' dp = r_v,     A (R dv' + r_u) + B dp = g
  * with r_v, r_u, g what the start of the step and the parameters change at fixed (v', p). R = J, except where a
  * member of a group pushes while another one closes. One factorisation in the space of the bodies,
@@ -49,12 +49,13 @@ typedef struct perpi_taken_step {
     int32_t contact_before_count;
     double h_before;
     const bool* loose_before; /* per contact of it: perpi_linear_step_loose; NULL: not known */
-    /* Fixed steps with restitution: impacts have times, and leave an offset of the poses (src/sim/impact_time.c). */
+    /* Fixed steps with restitution: impacts have times, and leave an offset of the poses
+     * (src/sim/impact_time.c). */
     const double* offset;        /* at the start (perpi_offset_size); NULL: there is none */
     const double* offset_end;    /* after an impact; NULL: impacts have no times */
     double h_meeting, h_nominal; /* of an impact: the step in which it happens, the scene's step */
-    /* of an impact: the step that follows without its contacts, for the change of velocity until its time; NULL: not
-     * known */
+    /* of an impact: the step that follows without its contacts, for the change of velocity until
+     * its time; NULL: not known */
     const struct perpi_taken_step* without;
 } perpi_taken_step;
 
@@ -103,11 +104,12 @@ bool perpi_linear_step_is_impact(const perpi_linear_step* l);
 /* Whether no constraint has an impulse or an active law. */
 bool perpi_linear_step_free(const perpi_linear_step* l);
 
-/* What a change of parameters alone changes of a step, at its state and its solution: the rows of the residual, and the
- * state after it. Laid out as perpi_linear_step_parameter_size says. */
+/* What a change of parameters alone changes of a step, at its state and its solution: the rows of
+ * the residual, and the state after it. Laid out as perpi_linear_step_parameter_size says. */
 int32_t perpi_linear_step_parameter_size(const perpi_linear_step* l);
-/* These numbers with another model of the same structure, at another time or with another length of the step; weight
- * times them is added to out. Differences over several variations give derivatives. */
+/* These numbers with another model of the same structure, at another time or with another length of
+ * the step; weight times them is added to out. Differences over several variations give
+ * derivatives. */
 typedef struct perpi_variation {
     const perp_model* model;
     bool geometry; /* sizes or places of shapes differ */
@@ -116,8 +118,8 @@ typedef struct perpi_variation {
 PERP_NODISCARD perp_status perpi_linear_step_vary(perpi_linear_step* l, const perpi_variation* by,
                                                   double weight, double* out);
 
-/* Derivatives by numbers of the model that need no variation of the whole step, per body, shape and pair; inertia: of
- * planar bodies about z, of round ones about any axis. */
+/* Derivatives by numbers of the model that need no variation of the whole step, per body, shape and
+ * pair; inertia: of planar bodies about z, of round ones about any axis. */
 typedef struct perpi_linear_light {
     double *mass, *inertia, *gravity, *drag; /* 1, 1, 3, 2 a body */
     double *friction_body, *friction_shape, *friction_pair;
@@ -139,9 +141,10 @@ typedef enum perpi_light_kind {
 void perpi_linear_step_light_change(const perpi_linear_step* l, perpi_light_kind kind,
                                     int32_t index, int32_t part, double value, double* parameter);
 
-/* The rows of a step in time by the velocity of a prescribed body over it: d u = J (dv, dw), and they are `row` and those after it
- * of the rows. A parameter of its motion changes these velocities and the state after the step, and nothing else, as long as
- * contacts alone connect the body with others (perpi_linear_meets_contacts_only). */
+/* The rows of a step in time by the velocity of a prescribed body over it: d u = J (dv, dw), and
+ * they are `row` and those after it of the rows. A parameter of its motion changes these velocities
+ * and the state after the step, and nothing else, as long as contacts alone connect the body with
+ * others (perpi_linear_meets_contacts_only). */
 typedef struct perpi_given_rows {
     int32_t body, row, rows;
     double J[4][6];
@@ -154,10 +157,11 @@ PERP_NODISCARD perp_status perpi_linear_step_given(perpi_linear_step* l, const b
 int32_t perpi_linear_step_rows_at(const perpi_linear_step* l);
 int32_t perpi_linear_step_next_at(const perpi_linear_step* l);
 
-/* The slip of some rolling contacts depends on impulses of the step before (rolling.h). Beside the displacements of the
- * state a caller carries those of the impulses of contacts, three each: before: of the contacts of the step before,
- * after: of this step's. Forward before is read and after written; the adjoint adds to before, and reads after. They hold for
- * the calls that follow; NULL: nothing is carried. */
+/* The slip of some rolling contacts depends on impulses of the step before (rolling.h). Beside the
+ * displacements of the state a caller carries those of the impulses of contacts, three each:
+ * before: of the contacts of the step before, after: of this step's. Forward before is read and
+ * after written; the adjoint adds to before, and reads after. They hold for the calls that follow;
+ * NULL: nothing is carried. */
 void perpi_linear_step_memory(perpi_linear_step* l, double* before, double* after);
 /* From here on contacts that roll exactly have the other case of their rule. */
 void perpi_linear_step_roll_otherwise(perpi_linear_step* l);
@@ -167,14 +171,15 @@ bool perpi_linear_step_loose(const perpi_linear_step* l, int32_t contact);
 /* dx: at the start; parameter: NULL, or the change by a parameter as above; dx_next: after the step. */
 PERP_NODISCARD perp_status perpi_linear_step_forward(perpi_linear_step* l, const double* dx,
                                                      const double* parameter, double* dx_next);
-/* The same at a step with weak constraints, for the direction (dx, parameter): what a positive multiple of it changes, to
- * first order. Not linear in the direction. resolved: false if a weak constraint has no one-sided law, or their
- * problem was not solved; its base law holds then. */
+/* The same at a step with weak constraints, for the direction (dx, parameter): what a positive
+ * multiple of it changes, to first order. Not linear in the direction. resolved: false if a weak
+ * constraint has no one-sided law, or their problem was not solved; its base law holds then. */
 PERP_NODISCARD perp_status perpi_linear_step_direction(perpi_linear_step* l, const double* dx,
                                                        const double* parameter, double* dx_next,
                                                        bool* resolved);
-/* y_next: derivatives of a number by the state after the step; y: by the state at its start. multiplier: NULL, or room
- * for those of the changes by parameters: the derivative by a parameter is their product. */
+/* y_next: derivatives of a number by the state after the step; y: by the state at its start.
+ * multiplier: NULL, or room for those of the changes by parameters: the derivative by a parameter
+ * is their product. */
 PERP_NODISCARD perp_status perpi_linear_step_adjoint(perpi_linear_step* l, const double* y_next,
                                                      double* y, double* multiplier);
 

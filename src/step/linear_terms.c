@@ -12,7 +12,8 @@ static perp_status room_for_term(perpi_linear_step* l)
                       sizeof *l->term);
 }
 
-/* Rows of joints with prescribed bodies in an impact: their velocities are part of the state. Of contacts: linear_given.c. */
+/* Rows of joints with prescribed bodies in an impact: their velocities are part of the state. Of
+ * contacts: linear_given.c. */
 static perp_status make_given(perpi_linear_step* l, int32_t i)
 {
     perp_status status = PERP_OK;

@@ -57,9 +57,10 @@ static void moved_drift(const perpi_linear_step* l, const perp_model* model,
                         rolling, drift);
 }
 
-/* The slip of a rolling contact in another model: it depends on the contact of the step before, too. It is a small
- * difference of large speeds, and the rule is linear only over changes that are small against it; so its derivative along the
- * change of the geometry is taken. own: the contact of the step. */
+/* The slip of a rolling contact in another model: it depends on the contact of the step before,
+ * too. It is a small difference of large speeds, and the rule is linear only over changes that are
+ * small against it; so its derivative along the change of the geometry is taken. own: the contact
+ * of the step. */
 static perp_status vary_rolling(perpi_linear_step* l, const perp_model* model, bool geometry,
                                 perpi_rolling_case rolling, const perp_contact* own,
                                 perp_contact* c)
@@ -313,8 +314,8 @@ static perp_status formulate_varied(perpi_linear_step* l, const perpi_step_input
     return status;
 }
 
-/* Joints of a step that is cut short close their errors within the time that it should have had (adaptive.c), which does
- * not depend on its length. */
+/* Joints of a step that is cut short close their errors within the time that it should have had
+ * (adaptive.c), which does not depend on its length. */
 static perp_status ease_joints(perpi_linear_step* l, perpi_step_input* in)
 {
     const size_t joints = in->model->joint_count;

@@ -234,9 +234,9 @@ static void find_scales(const perpi_step* step, double scale[2])
     }
 }
 
-/* The size of velocities z relative to these, the largest of both kinds. In a mechanism that only slides rotations are
- * rounding, and in one that turns about its centre of mass displacements are: a kind counts at least as much as SLIGHT of the
- * other, by the radius of gyration of the body. */
+/* The size of velocities z relative to these, the largest of both kinds. In a mechanism that only
+ * slides rotations are rounding, and in one that turns about its centre of mass displacements are:
+ * a kind counts at least as much as SLIGHT of the other, by the radius of gyration of the body. */
 static double part_of_motion(const perpi_step* step, const double* z)
 {
     static const double SLIGHT = 1e-3;
@@ -268,8 +268,9 @@ static perp_status reserve_middle(perpi_step* step)
     return status == PERP_OK ? perpi_joint_system_reserve(step->system, step->formulation) : status;
 }
 
-/* Impulses of motors and friction that are at a bound up to the tolerance of a solver, or have left their bounds in a step of
- * Newton's method, are at it: rows keep what they do not satisfy otherwise. Which rows these are the residual check decides. */
+/* Impulses of motors and friction that are at a bound up to the tolerance of a solver, or have left
+ * their bounds in a step of Newton's method, are at it: rows keep what they do not satisfy
+ * otherwise. Which rows these are the residual check decides. */
 static void keep_bounds(perpi_step* step)
 {
     static const double NEAR = 1e-6; /* of the range */

@@ -10,10 +10,10 @@
  * part of what they exchange is solved again with
  *     u+ = -u- + PART (u- - error/h),
  * which conserves the energy up to that part, for any configuration. The remaining error is
- * corrected in later steps. A rope that is too long does not reverse its speed, u+ >= -PART error/h: it gains no more
- * than p u+. Mechanisms without closed loops have no singular configurations; they are changed
- * only where bodies turn by radians in a step, so that the error of a step is as large as an arm, and closing it
- * would give most of the energy of the motion.
+ * corrected in later steps. A rope that is too long does not reverse its speed, u+ >= -PART
+ * error/h: it gains no more than p u+. Mechanisms without closed loops have no singular
+ * configurations; they are changed only where bodies turn by radians in a step, so that the error
+ * of a step is as large as an arm, and closing it would give most of the energy of the motion.
  */
 #include "step/frames.h"
 #include "step/repair.h"

@@ -50,9 +50,11 @@ typedef struct perpi_rolling_derivative {
 /* The drift along (t, o) in a given case; change, change_before and threshold are not read. */
 void perpi_rolling_drift(const perpi_rolling_input* in, perpi_rolling_case rolling,
                          double drift[2]);
-/* Whether the rule gives a drift; change and change_before are not read. *border: it is about to, or about not to. */
+/* Whether the rule gives a drift; change and change_before are not read. *border: it is about to,
+ * or about not to. */
 bool perpi_rolling_applies(const perpi_rolling_input* in, bool* border);
-/* other: of a contact that rolls exactly (full), in the other of the two cases that meet there; else it is left as it is. */
+/* other: of a contact that rolls exactly (full), in the other of the two cases that meet there;
+ * else it is left as it is. */
 perpi_rolling_derivative perpi_rolling_differentiate(const perpi_rolling_input* in,
                                                      perpi_rolling_derivative* other);
 

@@ -25,8 +25,8 @@ static vec3 middle_change(const perp_contact* c, const perpi_contact_derivative*
                    0.5 * c->gap, column3(g->normal, column));
 }
 
-/* The velocity that corresponds to the momentum at the start with the orientation at the end, and its derivatives by
- * the rotation and the angular velocity. */
+/* The velocity that corresponds to the momentum at the start with the orientation at the end, and
+ * its derivatives by the rotation and the angular velocity. */
 typedef struct spin {
     vec3 w;
     mat3 by_turn, by_rate;

@@ -1,7 +1,7 @@
 /* src/step/row_derivative.c - see row_derivative.h.
  *
- * A row is u = d . (V_b + W_b x r_b - V_a - W_a x r_a) + b, its impulse p acts on a body as sign p (d; r x d). So with
- * the changes of d, r and b by a displacement
+ * A row is u = d . (V_b + W_b x r_b - V_a - W_a x r_a) + b, its impulse p acts on a body as sign p
+ * (d; r x d). So with the changes of d, r and b by a displacement
  *     du = dd . (V_b + W_b x r_b - ...) + d . (W_b x dr_b - W_a x dr_a) + db,
  *     dJ'p = sign p (dd; dr x d + r x dd).
  */
@@ -189,7 +189,8 @@ static vec3 column3(const double d[3][12], int32_t c)
     return v3(d[0][c], d[1][c], d[2][c]);
 }
 
-/* The contact of the step before with the same features, if it decides the slip of this one (src/sim/rolling.c). */
+/* The contact of the step before with the same features, if it decides the slip of this one
+ * (src/sim/rolling.c). */
 const perp_contact* perpi_rolling_before(const perpi_solved* at, const perp_contact* c)
 {
     const perp_model* model = at->in->model;
@@ -412,8 +413,9 @@ static double clamped_motor_slope(const perpi_solved* at, const perpi_joint* joi
     return 0.0;
 }
 
-/* The part of a gear's law by one of its joints, whole: rows of ties have none. With all of dJ v in the row of the law,
- * and its impulse on all bodies, the equations for dv' are those without ties (gear_rows.h). */
+/* The part of a gear's law by one of its joints, whole: rows of ties have none. With all of dJ v in
+ * the row of the law, and its impulse on all bodies, the equations for dv' are those without ties
+ * (gear_rows.h). */
 static void differentiate_geared(const perpi_solved* at, int32_t constraint, int32_t place,
                                  int which, perpi_constraint_derivative* d)
 {
@@ -765,7 +767,8 @@ static void differentiate_spring_rows(const perpi_solved* at, int32_t constraint
     }
 }
 
-/* F = -k (L - rest) n - c damped, on b at arm_b, and its negative on a; damped = (rate . n) n, or the whole rate. */
+/* F = -k (L - rest) n - c damped, on b at arm_b, and its negative on a; damped = (rate . n) n, or
+ * the whole rate. */
 void perpi_spring_differentiate(const perpi_solved* at, int32_t index,
                                 perpi_constraint_derivative* d,
                                 double by[PERPI_PAIR_DOFS][PERPI_PAIR_DOFS])

@@ -1,9 +1,10 @@
 /* src/step/row_derivative.h - derivatives of the rows of a step's problem by the poses of its bodies.
  *
- * At the solution (v', p) of a step, with its features frozen, a constraint between bodies a and b has row velocities
- * u = J v' + b and generalised impulses J' p on the two bodies. Both are differentiated by the twelve displacements of
- * the bodies at the start of the step: a's centre of mass, a's rotation vector in the world, then b's. Rows of a middle
- * step depend on the poses at its two ends, by which they are differentiated one after the other (at_end).
+ * At the solution (v', p) of a step, with its features frozen, a constraint between bodies a and b
+ * has row velocities u = J v' + b and generalised impulses J' p on the two bodies. Both are
+ * differentiated by the twelve displacements of the bodies at the start of the step: a's centre of
+ * mass, a's rotation vector in the world, then b's. Rows of a middle step depend on the poses at
+ * its two ends, by which they are differentiated one after the other (at_end).
  */
 #ifndef PERPI_ROW_DERIVATIVE_H
 #define PERPI_ROW_DERIVATIVE_H
@@ -17,8 +18,8 @@ typedef struct perpi_constraint_derivative {
     double u[PERPI_CONSTRAINT_ROWS][PERPI_PAIR_DOFS];
     double impulse[PERPI_PAIR_DOFS][PERPI_PAIR_DOFS]; /* force and torque on a, then on b */
     double integral;                                  /* of a controller: d b by its integral */
-    /* of a contact that rolls: d u of its tangential rows by velocities at the start, and by displacements of the
-     * step before */
+    /* of a contact that rolls: d u of its tangential rows by velocities at the start, and by
+     * displacements of the step before */
     perpi_rolling_case rolling;
     bool border, full;
     double rate[2][PERPI_PAIR_DOFS], before[2][PERPI_PAIR_DOFS];
@@ -55,8 +56,9 @@ typedef struct perpi_solved {
 PERP_NODISCARD perp_status perpi_constraint_differentiate(const perpi_solved* at, int32_t index,
                                                           perpi_constraint_derivative* d);
 
-/* What a constraint has beyond its derivative by one pair of bodies: a gear acts through two joints, and a rotor
- * (armature) has b by the velocities at the start; so have rows of impacts with prescribed bodies. d->body: the pair. */
+/* What a constraint has beyond its derivative by one pair of bodies: a gear acts through two
+ * joints, and a rotor (armature) has b by the velocities at the start; so have rows of impacts with
+ * prescribed bodies. d->body: the pair. */
 typedef struct perpi_row_term {
     int32_t row;                  /* of the problem; u[0] of d is its own */
     bool placed, pushes, started; /* u[0] of d, its impulses, and rate are set */
@@ -66,15 +68,16 @@ typedef struct perpi_row_term {
 } perpi_row_term;
 /* Of constraint `index`. False: it has none. */
 bool perpi_term_differentiate(const perpi_solved* at, int32_t index, perpi_row_term* term);
-/* Feed-forward of gravity in the row of a controller: part 0 by the line of its joint, then by the bodies that it moves. False:
- * no such part. */
+/* Feed-forward of gravity in the row of a controller: part 0 by the line of its joint, then by the
+ * bodies that it moves. False: no such part. */
 bool perpi_feed_forward_differentiate(const perpi_solved* at, int32_t controller, int32_t part,
                                       perpi_row_term* term);
-/* Row r of constraint `index`, of a joint, by the velocities of prescribed bodies, as in->v has them. False: it has none. */
+/* Row r of constraint `index`, of a joint, by the velocities of prescribed bodies, as in->v has
+ * them. False: it has none. */
 bool perpi_given_differentiate(const perpi_solved* at, int32_t index, int32_t r,
                                perpi_row_term* term);
-/* A contact without friction and gap, whose normal and point are those of an earlier pose (change: there), by the present
- * poses and by the earlier ones. */
+/* A contact without friction and gap, whose normal and point are those of an earlier pose (change:
+ * there), by the present poses and by the earlier ones. */
 void perpi_held_differentiate(const perpi_solved* at, const perp_contact* contact,
                               const perpi_contact_derivative* change, int32_t row,
                               perpi_constraint_derivative* d, perpi_constraint_derivative* earlier);
@@ -89,13 +92,13 @@ double perpi_acting_part(const perp_model* model, const perp_contact* contact, i
 /* The contact of the step before with the same features, if the slip of this one may depend on it; NULL: none. */
 const perp_contact* perpi_rolling_before(const perpi_solved* at, const perp_contact* contact);
 
-/* Known impulses of joints (motors of type effort, efforts of user code): of joint `index`, into d->impulse. False: it
- * has none. */
+/* Known impulses of joints (motors of type effort, efforts of user code): of joint `index`, into
+ * d->impulse. False: it has none. */
 PERP_NODISCARD perp_status perpi_effort_differentiate(const perpi_solved* at, int32_t joint,
                                                       perpi_constraint_derivative* d, bool* any);
 
-/* The force of explicit spring `index`: d->impulse by the poses, and by[12][12] by the velocities at the start, both
- * times h. */
+/* The force of explicit spring `index`: d->impulse by the poses, and by[12][12] by the velocities
+ * at the start, both times h. */
 void perpi_spring_differentiate(const perpi_solved* at, int32_t index,
                                 perpi_constraint_derivative* d,
                                 double by[PERPI_PAIR_DOFS][PERPI_PAIR_DOFS]);

@@ -81,7 +81,8 @@ static perp_status solve_start(perpi_step* step)
     return status;
 }
 
-/* What a joint has of the velocities: errors of its rows, and the sums of what enters its linear and its angular rows. */
+/* What a joint has of the velocities: errors of its rows, and the sums of what enters its linear
+ * and its angular rows. */
 typedef struct joint_speeds {
     double off[6], size[2];
     bool angular[6];
@@ -114,8 +115,8 @@ static joint_speeds speeds_of(const perpi_step* step, int32_t k)
     return s;
 }
 
-/* Whether the velocities at a joint are those of the scene or of a program: there was no step, or edit.c has cleared its
- * impulses. */
+/* Whether the velocities at a joint are those of the scene or of a program: there was no step, or
+ * edit.c has cleared its impulses. */
 static bool is_set(const perpi_step* step, int32_t joint)
 {
     const double* impulse = step->from->joint[joint].impulse;
@@ -126,10 +127,11 @@ static bool is_set(const perpi_step* step, int32_t joint)
     return step->from->tick == 0 || !any;
 }
 
-/* Whether velocities that were set contradict the joints: a middle step, in which the joints hold on average, would only
- * reverse what is wrong in them. A corrected step with the directions of the start removes it. Velocities of a scene may be
- * wrong by rounding. Those of a middle step are by the square of the turn: a link that turns back while others move has
- * small velocities of its own, so no part of these is a limit for them. */
+/* Whether velocities that were set contradict the joints: a middle step, in which the joints hold
+ * on average, would only reverse what is wrong in them. A corrected step with the directions of the
+ * start removes it. Velocities of a scene may be wrong by rounding. Those of a middle step are by
+ * the square of the turn: a link that turns back while others move has small velocities of its own,
+ * so no part of these is a limit for them. */
 static bool contradicts_joints(const perpi_step* step)
 {
     static const double LARGEST = 1e-3; /* of what enters a row */

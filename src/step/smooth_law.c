@@ -235,8 +235,8 @@ void perpi_smooth_place(const perpi_smooth_point* at, double* q)
     }
 }
 
-/* Parts of the law of friction, mu g + y R(xi) = 0: R, m = d/dy, C = d/dxi, with the numbers beside xi in place of what they
- * are on the path. */
+/* Parts of the law of friction, mu g + y R(xi) = 0: R, m = d/dy, C = d/dxi, with the numbers beside
+ * xi in place of what they are on the path. */
 typedef struct friction_form {
     double R[3], m[3], C[3][3];
 } friction_form;

@@ -167,8 +167,8 @@ static perpi_smooth_products products_of(const perpi_smooth_solver* s)
     return x;
 }
 
-/* From A du + B dq = -F to the law A' du + B' dp = c of p = fade q, dp = fade dq + slope q (du_n + off). Rows are divided by
- * their largest entry, so that rigid ones are known as such: scale. */
+/* From A du + B dq = -F to the law A' du + B' dp = c of p = fade q, dp = fade dq + slope q (du_n +
+ * off). Rows are divided by their largest entry, so that rigid ones are known as such: scale. */
 static void make_law(const perpi_smooth_point* at, const double* w, const perpi_smooth_form* form,
                      const double fade[2], double off, perpi_law* law, double* scale, double* c)
 {
@@ -305,8 +305,8 @@ static void take_part(perpi_smooth_solver* s, double part, double reach)
     }
 }
 
-/* The part of the step after which no product is much smaller than their mean: near a border the next steps would be
- * short. */
+/* The part of the step after which no product is much smaller than their mean: near a border the
+ * next steps would be short. */
 static double take_step(perpi_smooth_solver* s, double part, double reach, double* mean)
 {
     enum { MAX_REDUCTIONS = 30 };

@@ -2,8 +2,9 @@
  *
  * Method     docs/notation.md, "Smoothed steps"
  *
- * perpi_step_settings.smooth > 0 is the barrier parameter of a run, and makes perpi_linear_step_make take these laws. The
- * solution depends smoothly on the data of the step: kappa > 0 makes its linear system regular.
+ * perpi_step_settings.smooth > 0 is the barrier parameter of a run, and makes
+ * perpi_linear_step_make take these laws. The solution depends smoothly on the data of the step:
+ * kappa > 0 makes its linear system regular.
  */
 #ifndef PERPI_SMOOTH_STEP_H
 #define PERPI_SMOOTH_STEP_H
@@ -15,8 +16,8 @@ typedef struct perpi_smooth_solver perpi_smooth_solver;
 PERP_NODISCARD perp_status perpi_smooth_solver_create(perp_context* context,
                                                       perpi_smooth_solver** solver);
 void perpi_smooth_solver_destroy(perpi_smooth_solver* solver);
-/* v, p: of the problem that perpi_formulate makes of `in`; v in: first guess. PERP_ERROR_SOLVE: the iteration did not
- * converge. No allocation once it has been as large. */
+/* v, p: of the problem that perpi_formulate makes of `in`; v in: first guess. PERP_ERROR_SOLVE: the
+ * iteration did not converge. No allocation once it has been as large. */
 PERP_NODISCARD perp_status perpi_smooth_solve(perpi_smooth_solver* solver,
                                               const perpi_step_input* in, double* v, double* p,
                                               perp_report* report);

@@ -237,8 +237,8 @@ static inline const double* perpi_step_offset(const perpi_step* step)
  * solution of the problem at the start. *done: false: contacts, limits or ropes act, or it does not
  * converge; the formulation is then of no use. */
 PERP_NODISCARD perp_status perpi_solve_middle(perpi_step* step, bool solved, bool* done);
-/* Whether joints pull at a body so hard that a step with the directions of the start would be unstable, by the impulses
- * of the first guess. */
+/* Whether joints pull at a body so hard that a step with the directions of the start would be
+ * unstable, by the impulses of the first guess. */
 PERP_NODISCARD perp_status perpi_middle_expected(perpi_step* step, bool* expected);
 /* From the mean velocities of a middle step in step->to->v to those of its end. */
 void perpi_step_extend(perpi_step* step);

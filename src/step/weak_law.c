@@ -92,8 +92,8 @@ void perpi_weak_align(const perp_constraint* c, const double* d, perpi_weak_pair
     }
 }
 
-/* Stewart and Trinkle's form of friction in the changes: dp_t = sum of b_j d_j, b_j >= 0 perp slip + d_j . du_t >= 0,
- * slip >= 0 perp mu dp_n - sum of b_j >= 0. */
+/* Stewart and Trinkle's form of friction in the changes: dp_t = sum of b_j d_j, b_j >= 0 perp slip
+ * + d_j . du_t >= 0, slip >= 0 perp mu dp_n - sum of b_j >= 0. */
 static void add_friction(const perpi_law_input* in, const perp_constraint* c, int32_t constraint,
                          int32_t first, perpi_weak_pair* pair, int32_t* count)
 {

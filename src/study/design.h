@@ -1,7 +1,9 @@
-/* src/study/design.h - the design part of a study: unknowns, cases, objective, constraints; the candidates so far.
+/* src/study/design.h - the design part of a study: unknowns, cases, objective, constraints; the
+ * candidates so far.
  *
- * A candidate has a number (an evaluation: 1, 2, ...), and so many runs: each case with each draw. Run `id` belongs
- * to evaluation (id - 1) / runs + 1, there to case r / draws + 1 and draw r % draws + 1 with r = (id - 1) % runs.
+ * A candidate has a number (an evaluation: 1, 2, ...), and so many runs: each case with each draw.
+ * Run `id` belongs to evaluation (id - 1) / runs + 1, there to case r / draws + 1 and draw r %
+ * draws + 1 with r = (id - 1) % runs.
  */
 #ifndef PERPI_DESIGN_H
 #define PERPI_DESIGN_H
@@ -76,22 +78,26 @@ PERP_NODISCARD perp_status perpi_design_put(perp_study* study, int64_t evaluatio
                                             const double* candidate);
 const double* perpi_design_candidate(const perp_study* study, int64_t evaluation);
 
-/* The objective of one run from its measures (NaN: none), and how far each constraint is violated (negative: it holds). */
+/* The objective of one run from its measures (NaN: none), and how far each constraint is violated
+ * (negative: it holds). */
 double perpi_design_cost(perp_study* study, int64_t run, const double* measure, double* violation);
 
 /* ---- gradients --------------------------------------------------------------------------------*/
 
-/* Whether the scene has derivatives of what the objective and the constraints need, in the first cases at the start. */
+/* Whether the scene has derivatives of what the objective and the constraints need, in the first
+ * cases at the start. */
 PERP_NODISCARD perp_status perpi_design_check_gradient(perp_study* study, const char* user_code);
 /* Whether the objective or a constraint has a measure; its gradient by the unknowns, whose names go to `name`. */
 bool perpi_design_uses(const perpi_design* d, int32_t measure);
 perp_gradient_def perpi_design_gradient_def(const perp_study* study, int32_t measure,
                                             const char** name);
-/* After a run, whose values the study's scene has: its gradient as a JSON text, to be freed by free(). NULL: out of
- * memory. */
+/* After a run, whose values the study's scene has: its gradient as a JSON text, to be freed by
+ * free(). NULL: out of memory. */
 char* perpi_design_differentiate(perp_study* study);
-/* Right after perpi_design_cost of the run: derivatives of objective and constraints by the unknowns, (1 + constraints) x
- * unknowns, then the curvature of the objective, unknowns x unknowns (0: not known), from that text. False: it has none, and reason (of PERPI_DESIGN_REASON bytes) says why. */
+/* Right after perpi_design_cost of the run: derivatives of objective and constraints by the
+ * unknowns, (1 + constraints) x unknowns, then the curvature of the objective, unknowns x unknowns
+ * (0: not known), from that text. False: it has none, and reason (of PERPI_DESIGN_REASON bytes)
+ * says why. */
 enum { PERPI_DESIGN_REASON = 300 };
 bool perpi_design_slope(perp_study* study, const char* text, double* slope, int64_t* flagged,
                         char* reason);
@@ -110,8 +116,8 @@ typedef struct perpi_search {
     int32_t population; /* 0: the usual one */
     /* Values of count points. False: end the search. */
     bool (*evaluate)(void* user, int32_t count, const double* z, double* value);
-    /* Of the last point that was evaluated alone: its gradient, and how many steps of its runs are flagged. False: it
-     * has none. NULL: the method needs none. */
+    /* Of the last point that was evaluated alone: its gradient, and how many steps of its runs are
+     * flagged. False: it has none. NULL: the method needs none. */
     bool (*slope)(void* user, double* slope, int64_t* flagged);
     /* Likewise: its curvature of Gauss and Newton, n x n. False: it is not known. */
     bool (*curvature)(void* user, double* curvature);

@@ -1,12 +1,13 @@
-/* src/study/design_direction.c - one-sided derivatives of a candidate's objective and constraints along a direction.
+/* src/study/design_direction.c - one-sided derivatives of a candidate's objective and constraints
+ * along a direction.
  *
  * Method     docs/notation.md, "One-sided derivatives": each measure of each run by perp_gradient_direction, which takes the
  *            states to which the direction leads. Objective, constraints and what combines the runs are expressions: their
  *            derivative along the changes of the measures is a forward difference of second order, so that kinks of their own
  *            (abs, max, the worst case) are taken to the side to which the direction leads, too.
  *
- * The runs are made here, not in the workers: they are few, and a design that is resumed makes them again with the same
- * answer.
+ * The runs are made here, not in the workers: they are few, and a design that is resumed makes them
+ * again with the same answer.
  */
 #include <math.h>
 #include <string.h>

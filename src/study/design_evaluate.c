@@ -1,8 +1,9 @@
 /* src/study/design_evaluate.c - the value of a candidate: its runs in the workers, its rows in the database.
  *
- * Evaluations are numbered in the order in which the method asks for them, and a batch is evaluated as a whole before its
- * rows are written in order; so neither the numbers nor the rows depend on which run ends first. Runs that are in the
- * database are not made again: a method that is given the same values asks for the same candidates.
+ * Evaluations are numbered in the order in which the method asks for them, and a batch is evaluated
+ * as a whole before its rows are written in order; so neither the numbers nor the rows depend on
+ * which run ends first. Runs that are in the database are not made again: a method that is given
+ * the same values asks for the same candidates.
  */
 #include <math.h>
 #include <stdio.h>
@@ -328,8 +329,8 @@ bool perpi_point_better(const perpi_point* a, const perpi_point* b)
     return a->objective < b->objective;
 }
 
-/* What the method is given for a candidate without a value: worse than all so far, the more so the more of its runs have
- * none. */
+/* What the method is given for a candidate without a value: worse than all so far, the more so the
+ * more of its runs have none. */
 static double penalty_of(const perpi_design_state* e, int64_t failed)
 {
     if (isnan(e->worst)) {

@@ -1,10 +1,11 @@
 /* src/study/design_gradient.c - gradients of the runs of a design.
  *
- * A worker differentiates the measures that the objective and the constraints have, and its row keeps these derivatives as a
- * text, {"flagged": 0, "measures": {"miss": [0.1, -2.5]}, "curvature": {"miss": [0.2, 0, 1]}}, so that a design that is
- * resumed is given the same numbers. Forward one run gives all of them, and the curvatures of Gauss and Newton (lower half, by
- * rows); with adaptive steps or many unknowns there is one adjoint for each measure, without curvatures. The expressions
- * themselves are differentiated exactly (base/expr.h).
+ * A worker differentiates the measures that the objective and the constraints have, and its row
+ * keeps these derivatives as a text, {"flagged": 0, "measures": {"miss": [0.1, -2.5]}, "curvature":
+ * {"miss": [0.2, 0, 1]}}, so that a design that is resumed is given the same numbers. Forward one
+ * run gives all of them, and the curvatures of Gauss and Newton (lower half, by rows); with
+ * adaptive steps or many unknowns there is one adjoint for each measure, without curvatures. The
+ * expressions themselves are differentiated exactly (base/expr.h).
  */
 #include <math.h>
 #include <stdio.h>
@@ -273,8 +274,8 @@ static void add_square(void* user, double weight, const double* x)
     }
 }
 
-/* The curvature of the objective: of Gauss and Newton, of the measures with their positive weights, and that of the expression by
- * the measures and unknowns. 0: not known. */
+/* The curvature of the objective: of Gauss and Newton, of the measures with their positive weights,
+ * and that of the expression by the measures and unknowns. 0: not known. */
 static void curvature_of(perp_study* s, const json_t* object, double* to)
 {
     const perpi_design* d = s->design;

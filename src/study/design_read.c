@@ -414,7 +414,8 @@ static perp_status check_method(perpi_reader* r, const perpi_design* d)
     return PERP_OK;
 }
 
-/* Each search has its start and, by cma-es, a generation: else a design would end without a search and say nothing. */
+/* Each search has its start and, by cma-es, a generation: else a design would end without a search
+ * and say nothing. */
 static perp_status check_evaluations(perpi_reader* r, const perpi_design* d)
 {
     const int64_t share = d->evaluations / d->starts;

@@ -33,8 +33,8 @@ typedef struct perpi_design_state {
     perpi_point* point;
     double* constraint;
     size_t point_room, constraint_room;
-    /* by gradients: derivatives of objective and constraints by the unknowns, and the curvature of the objective, count x
-     * (1 + constraint_count + unknown_count) x unknown_count */
+    /* by gradients: derivatives of objective and constraints by the unknowns, and the curvature of
+     * the objective, count x (1 + constraint_count + unknown_count) x unknown_count */
     double* slope;
     size_t slope_room;
     int64_t count;
@@ -63,14 +63,16 @@ typedef struct perpi_design_state {
     size_t fresh_room;
 } perpi_design_state;
 
-/* Evaluates count candidates (count x unknown_count numbers within the bounds) at a factor of the step; index: their places
- * in `point`. A candidate that was evaluated before is not evaluated again. False: stop, see status, stopped, limited. */
+/* Evaluates count candidates (count x unknown_count numbers within the bounds) at a factor of the
+ * step; index: their places in `point`. A candidate that was evaluated before is not evaluated
+ * again. False: stop, see status, stopped, limited. */
 bool perpi_design_evaluate(perpi_design_state* e, int32_t count, const double* x, double factor,
                            int64_t* index);
 /* The objective of the costs of its runs. */
 double perpi_design_combine(const perpi_design_state* e, const double* cost);
-/* design_direction.c: one-sided derivatives of the objective and the constraints of a candidate that was evaluated, along a
- * direction of the unknowns. False: a run has none, or its steps are flagged all the same. */
+/* design_direction.c: one-sided derivatives of the objective and the constraints of a candidate
+ * that was evaluated, along a direction of the unknowns. False: a run has none, or its steps are
+ * flagged all the same. */
 bool perpi_design_direction(perpi_design_state* e, int64_t index, const double* direction,
                             double* objective, double* constraint);
 /* Whether a is better than b: less violation if one is infeasible, else a smaller objective. */

@@ -1,8 +1,9 @@
 /* src/study/estimate.h - an estimate: unknown parameters and start states of a scene from measured motion.
  *
- * A trajectory is a series of rows (times and measured columns). A channel is a group of columns that one sensor
- * gives: its residual is (data - prediction) / noise, in the order of the channels within a row. The unknowns
- * are the parameters, which all trajectories share, and the start coordinates of each trajectory.
+ * A trajectory is a series of rows (times and measured columns). A channel is a group of columns
+ * that one sensor gives: its residual is (data - prediction) / noise, in the order of the channels
+ * within a row. The unknowns are the parameters, which all trajectories share, and the start
+ * coordinates of each trajectory.
  */
 #ifndef PERPI_ESTIMATE_H
 #define PERPI_ESTIMATE_H
@@ -49,8 +50,9 @@ typedef struct perpi_channel {
     double noise;       /* standard deviation of one residual before it is divided by it */
     double first_noise; /* given, or guessed from the data */
     bool noise_given;   /* else it is estimated */
-    /* measured = scale * predicted + offset; a position or velocity is that of the point `at` of the body, an orientation is
-     * that of a frame that is turned in the body by the rotation vector `turn` */
+    /* measured = scale * predicted + offset; a position or velocity is that of the point `at` of
+     * the body, an orientation is that of a frame that is turned in the body by the rotation vector
+     * `turn` */
     perpi_sensor_number scale, offset[3], at[3], turn[3];
     bool has_sensor; /* one of these is not as if there were none */
     int32_t
@@ -99,8 +101,9 @@ typedef struct perpi_parameter {
     int32_t inertia, part; /* which of the inertias, and its coordinate there */
 } perpi_parameter;
 
-/* One coordinate of the start state: 0-2 displacement of the centre of mass, 3-5 rotation vector in the world frame, 6-8
- * velocity, 9-11 angular velocity, world; added to the nominal start. Planar: 0, 1, 5, 6, 7, 11. */
+/* One coordinate of the start state: 0-2 displacement of the centre of mass, 3-5 rotation vector in
+ * the world frame, 6-8 velocity, 9-11 angular velocity, world; added to the nominal start. Planar:
+ * 0, 1, 5, 6, 7, 11. */
 typedef struct perpi_start {
     int32_t body, coordinate;
     double prior; /* standard deviation; NaN: none */
@@ -226,17 +229,17 @@ typedef struct perpi_prediction {
 PERP_NODISCARD perp_status perpi_predictor_create(perp_context* context, perp_study* study,
                                                   perpi_predictor** predictor);
 void perpi_predictor_destroy(perpi_predictor* predictor);
-/* Simulates from the row `first` to the last with the parameters and the start. Between steps positions and numbers
- * are linear, rotations turn about a fixed axis. PERP_ERROR_...: with info.failed the unknowns are bad (a search goes elsewhere),
- * else the estimate must end. */
+/* Simulates from the row `first` to the last with the parameters and the start. Between steps
+ * positions and numbers are linear, rotations turn about a fixed axis. PERP_ERROR_...: with
+ * info.failed the unknowns are bad (a search goes elsewhere), else the estimate must end. */
 PERP_NODISCARD perp_status perpi_predictor_predict(perpi_predictor* predictor, perpi_prediction* p);
 /* The same of a whole trajectory of the study's data. prediction, residual, jacobian, info may be NULL. */
 PERP_NODISCARD perp_status perpi_predictor_run(perpi_predictor* predictor, int32_t trajectory,
                                                const double* parameter, const double* start,
                                                double* prediction, double* residual,
                                                double* jacobian, perpi_prediction_info* info);
-/* The start of bodies as the row says (position, orientation and velocities that channels observe there), else as the
- * scene does. state: one for each body. */
+/* The start of bodies as the row says (position, orientation and velocities that channels observe
+ * there), else as the scene does. state: one for each body. */
 PERP_NODISCARD perp_status perpi_predictor_nominal(perpi_predictor* predictor,
                                                    const perpi_trajectory* trajectory, int32_t row,
                                                    const double* parameter, perp_body_state* state);
@@ -244,8 +247,8 @@ int32_t perpi_predictor_bodies(const perpi_predictor* predictor);
 /* The scene with the parameters, not simulated: for a method that steps by itself. Valid until the next call. */
 PERP_NODISCARD perp_status perpi_predictor_scene(perpi_predictor* predictor,
                                                  const double* parameter, perp_scene** scene);
-/* A simulation of it at a time, for such a method; belongs to the predictor, valid until the next call of it. The
- * states of bodies are set by the caller. */
+/* A simulation of it at a time, for such a method; belongs to the predictor, valid until the next
+ * call of it. The states of bodies are set by the caller. */
 PERP_NODISCARD perp_status perpi_predictor_sim(perpi_predictor* predictor, const double* parameter,
                                                double time, perp_sim** sim);
 /* What the channels would measure of the simulation's present state: `columns` numbers. */
@@ -279,8 +282,9 @@ PERP_NODISCARD perp_status perpi_workers_create(perp_context* context, int32_t j
                                                 perpi_workers** workers);
 void perpi_workers_destroy(perpi_workers* workers);
 int32_t perpi_workers_jobs(const perpi_workers* workers);
-/* Task i of count goes to whichever worker is free; fill writes its request and returns its size, take reads its
- * reply, both here, take in the order of i: the result is the same for any number of jobs. A worker that ends is PERP_ERROR_SOLVE. */
+/* Task i of count goes to whichever worker is free; fill writes its request and returns its size,
+ * take reads its reply, both here, take in the order of i: the result is the same for any number of
+ * jobs. A worker that ends is PERP_ERROR_SOLVE. */
 typedef struct perpi_map {
     int64_t count;
     size_t (*fill)(void* user, int64_t task, void* request);
@@ -356,16 +360,19 @@ PERP_NODISCARD perp_status perpi_estimate_filter(perpi_estimate_run* run, perpi_
 PERP_NODISCARD perp_status perpi_estimate_window(perpi_estimate_run* run, perpi_answer* answer);
 PERP_NODISCARD perp_status perpi_estimate_laws(perpi_estimate_run* run, perpi_answer* answer);
 
-/* Information below these, the first relative to the largest, the second in units of perpi_parameter_size, says nothing. */
+/* Information below these, the first relative to the largest, the second in units of
+ * perpi_parameter_size, says nothing. */
 #define PERPI_INFORMATION_RELATIVE 1e-12
 #define PERPI_INFORMATION_ABSOLUTE 1e-6
 /* A large change of a parameter as it is reported: half the distance of its bounds, or its own size. */
 double perpi_parameter_size(const perpi_estimate* e, int32_t i, double value);
-/* From the information matrix of the parameters (n x n, of answer->search, start states eliminated), answer->search and
- * degrees: values, covariance, intervals, identifiable, combinations. */
+/* From the information matrix of the parameters (n x n, of answer->search, start states
+ * eliminated), answer->search and degrees: values, covariance, intervals, identifiable,
+ * combinations. */
 PERP_NODISCARD perp_status perpi_answer_intervals(perp_context* context, const perpi_estimate* e,
                                                   const double* information, perpi_answer* answer);
-/* Values as they are reported of those that a predictor takes: inertias become masses and moments. D: derivatives, n x n;
+/* Values as they are reported of those that a predictor takes: inertias become masses and moments.
+ * D: derivatives, n x n;
  * NULL: not wanted. */
 void perpi_answer_physical(const perpi_estimate* e, const double* search, double* value, double* D);
 /* Eigenvalues (to the diagonal of A) and eigenvectors (columns of V) of a symmetric matrix. */

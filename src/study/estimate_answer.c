@@ -1,9 +1,11 @@
 /* src/study/estimate_answer.c - intervals from the information, and what the data cannot tell.
  *
- * The information matrix is scaled by what counts as a large change of each parameter: half the distance of its bounds, or
- * its own size. A direction of the scaled matrix is not identifiable if its eigenvalue is below 1e-12 of the largest, or of
- * the largest diagonal entry before start states were eliminated (there rounding decides), or below 1e-6 (its standard deviation exceeds a thousand large changes). A parameter that has a
- * part of more than 1e-3 in such directions has an infinite interval; the others have theirs from the rest.
+ * The information matrix is scaled by what counts as a large change of each parameter: half the
+ * distance of its bounds, or its own size. A direction of the scaled matrix is not identifiable if
+ * its eigenvalue is below 1e-12 of the largest, or of the largest diagonal entry before start
+ * states were eliminated (there rounding decides), or below 1e-6 (its standard deviation exceeds a
+ * thousand large changes). A parameter that has a part of more than 1e-3 in such directions has an
+ * infinite interval; the others have theirs from the rest.
  */
 #include <math.h>
 #include <string.h>
@@ -148,8 +150,8 @@ void perpi_symmetric_eigen(int32_t n, double* A, double* V)
 
 /* ---- values for people --------------------------------------------------------------------------*/
 
-/* Search coordinates to what is reported: those of inertias become masses and moments. D: n x n, their derivatives; may
- * be NULL. */
+/* Search coordinates to what is reported: those of inertias become masses and moments. D: n x n,
+ * their derivatives; may be NULL. */
 void perpi_answer_physical(const perpi_estimate* e, const double* search, double* value, double* D)
 {
     const int32_t n = e->parameter_count;

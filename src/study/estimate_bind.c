@@ -44,8 +44,9 @@ static perp_status find_body(const binding* b, const char* name, int32_t* body)
                : perpi_reader_fail(b->r, PERP_ERROR_INPUT, "the scene has no body '%.200s'", name);
 }
 
-/* A number, or the name of an unknown or of a parameter of the scene: what a sensor measures and what the scene is made
- * of may be one number, as the place of a tracked point in a body whose centre of mass is unknown. */
+/* A number, or the name of an unknown or of a parameter of the scene: what a sensor measures and
+ * what the scene is made of may be one number, as the place of a tracked point in a body whose
+ * centre of mass is unknown. */
 static perp_status read_sensor_number(const binding* b, const json_t* value,
                                       perpi_sensor_number* number)
 {

@@ -1,8 +1,8 @@
 /* src/study/estimate_data.c - measured trajectories from CSV files.
  *
- * The first line names the columns, fields are separated by commas, lines that begin with # are skipped. An empty
- * field is a gap. Text that is not a finite number is refused, "nan" too: a measurement that was lost should be said
- * to be lost.
+ * The first line names the columns, fields are separated by commas, lines that begin with # are
+ * skipped. An empty field is a gap. Text that is not a finite number is refused, "nan" too: a
+ * measurement that was lost should be said to be lost.
  */
 #include <math.h>
 #include <stdio.h>
@@ -351,7 +351,8 @@ static perp_status read_lines(table* t, const char* text, size_t length)
 
 /* ---- trajectories -------------------------------------------------------------------------------*/
 
-/* Rows are kept as [time, columns]; trajectories have arrays of their own. Leading rows without a start are left out. */
+/* Rows are kept as [time, columns]; trajectories have arrays of their own. Leading rows without a
+ * start are left out. */
 static bool has_start(const perpi_estimate* e, const double* value)
 {
     for (int32_t i = 0; i < e->channel_count; ++i) {

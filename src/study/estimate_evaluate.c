@@ -337,8 +337,8 @@ static perp_status list_coordinates(perpi_evaluator* ev, const perp_model* model
     return PERP_OK;
 }
 
-/* Units of gaps: the noise of what is observed of a body, else 1e-3 of its size, or of a radian; of velocities that
- * over the time of a segment. */
+/* Units of gaps: the noise of what is observed of a body, else 1e-3 of its size, or of a radian; of
+ * velocities that over the time of a segment. */
 static perp_status find_units(perpi_evaluator* ev, const perp_model* model)
 {
     const perpi_estimate* e = ev->e;

@@ -1,10 +1,11 @@
 /* src/study/estimate_evaluate.h - residuals and normal equations of all trajectories, by workers.
  *
- * A trajectory is cut into segments for multiple shooting. The states at the cuts (nodes) are unknowns of their own, and a
- * segment that does not end where the next one begins costs w |gap|^2 / 2, with w driven up until no gap is left.
- * While w is small each segment follows its own data, whatever the others do: nothing that is wrong at the start of a
- * long run makes its end useless. The unknowns of a trajectory beside the parameters (its own) are its start
- * coordinates, then the coordinates of its nodes, which count from where the nodes are.
+ * A trajectory is cut into segments for multiple shooting. The states at the cuts (nodes) are
+ * unknowns of their own, and a segment that does not end where the next one begins costs w |gap|^2
+ * / 2, with w driven up until no gap is left. While w is small each segment follows its own data,
+ * whatever the others do: nothing that is wrong at the start of a long run makes its end useless.
+ * The unknowns of a trajectory beside the parameters (its own) are its start coordinates, then the
+ * coordinates of its nodes, which count from where the nodes are.
  */
 #ifndef PERPI_ESTIMATE_EVALUATE_H
 #define PERPI_ESTIMATE_EVALUATE_H
@@ -62,8 +63,9 @@ PERP_NODISCARD perp_status perpi_evaluator_run(perpi_evaluator* ev, bool derivat
 /* The loss of a residual; weight: psi(r) / r, slope: psi'(r). */
 double perpi_loss_of(const perpi_estimate* e, double r, double* weight, double* slope);
 
-/* estimate_profile.c: moves ends of intervals outwards where the cost does not rise beyond them. The evaluator is at the
- * estimate; its parts are lost. widening: of the intervals, as a factor of variances. */
+/* estimate_profile.c: moves ends of intervals outwards where the cost does not rise beyond them.
+ * The evaluator is at the estimate; its parts are lost. widening: of the intervals, as a factor of
+ * variances. */
 PERP_NODISCARD perp_status perpi_answer_profile(perpi_evaluator* ev, double widening,
                                                 perpi_answer* answer);
 

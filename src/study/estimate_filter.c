@@ -14,8 +14,8 @@
 
 #include "sim/sim.h"
 
-/* A parameter with a uniform prior is not identifiable if the posterior is as wide as that in a direction it is part of:
- * variance, relative; and the part. */
+/* A parameter with a uniform prior is not identifiable if the posterior is as wide as that in a
+ * direction it is part of: variance, relative; and the part. */
 #define WIDE 0.8
 #define PART 0.1
 #define FEW 10.0 /* particles that carry an estimate: fewer are too few */

@@ -1,9 +1,10 @@
-/* src/study/estimate_filter_prepare.c - options, process noise, priors and groups of rows of the method particle-filter.
+/* src/study/estimate_filter_prepare.c - options, process noise, priors and groups of rows of the
+ * method particle-filter.
  *
- * A parameter has a normal prior about its start ("prior"), cut off at its bounds, or a uniform one between them. A
- * start coordinate without prior has a flat one: only the data determine it. Its particles are drawn from a normal distribution
- * around a fit to the first rows, three times as wide, and weighted so that the distribution does not matter; these
- * rows are used together.
+ * A parameter has a normal prior about its start ("prior"), cut off at its bounds, or a uniform one
+ * between them. A start coordinate without prior has a flat one: only the data determine it. Its
+ * particles are drawn from a normal distribution around a fit to the first rows, three times as
+ * wide, and weighted so that the distribution does not matter; these rows are used together.
  */
 #include <math.h>
 #include <string.h>

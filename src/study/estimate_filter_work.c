@@ -1,8 +1,8 @@
 /* src/study/estimate_filter_work.c - particles as simulations: batches of them go to worker processes.
  *
  * A request has the row range, the unknowns of its particles and, with process noise, their states; a reply has
- * log-likelihoods, predicted columns and the new states. Everything random is drawn by the parent, so that a reply is a
- * function of its request.
+ * log-likelihoods, predicted columns and the new states. Everything random is drawn by the parent,
+ * so that a reply is a function of its request.
  */
 #include <math.h>
 #include <string.h>

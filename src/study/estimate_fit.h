@@ -1,5 +1,6 @@
-/* src/study/estimate_fit.h - a least-squares fit to a range of rows of one trajectory: parameters, and the start coordinates
- * of the range. A moving window is a series of such fits; the particle filter draws unknown starts around one. */
+/* src/study/estimate_fit.h - a least-squares fit to a range of rows of one trajectory: parameters,
+ * and the start coordinates of the range. A moving window is a series of such fits; the particle
+ * filter draws unknown starts around one. */
 #ifndef PERPI_ESTIMATE_FIT_H
 #define PERPI_ESTIMATE_FIT_H
 
@@ -40,13 +41,13 @@ PERP_NODISCARD perp_status perpi_fit_run(perpi_fit* fit, const perpi_fit_def* de
 /* Information of the parameters, the start coordinates eliminated: parameters x parameters. */
 PERP_NODISCARD perp_status perpi_fit_parameters(perpi_fit* fit, double* information);
 
-/* Of a residual in standard deviations: its loss, and the weight of its square (derivative of the loss by half its
- * square). */
+/* Of a residual in standard deviations: its loss, and the weight of its square (derivative of the
+ * loss by half its square). */
 double perpi_fit_loss(const perpi_estimate* e, double residual);
 double perpi_fit_weight(const perpi_estimate* e, double residual);
 
-/* Sum of squares over degrees of freedom where it is more than the noise explains (by five standard deviations), else 1. Of
- * other losses than squares 1: they expect outliers. */
+/* Sum of squares over degrees of freedom where it is more than the noise explains (by five standard
+ * deviations), else 1. Of other losses than squares 1: they expect outliers. */
 double perpi_fit_excess(const perpi_estimate* e, double squares, double degrees);
 /* Adds a series of so many rows to an answer. */
 PERP_NODISCARD perp_status perpi_answer_add_series(perp_context* context, perpi_answer* answer,

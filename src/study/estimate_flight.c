@@ -1,15 +1,16 @@
 /* src/study/estimate_flight.c - the start of a trajectory from its first rows, before anything touches.
  *
- * Poses that are measured well give velocities badly: a difference of two rows has the noise of both, divided by their
- * distance in time. All rows of a flight together give them well. The free motion is simulated from the start so far, so
- * that gravity, gyroscopic terms and drag are in it; what the rows differ from it by gives corrections of pose and
- * velocity, by least squares:
+ * Poses that are measured well give velocities badly: a difference of two rows has the noise of
+ * both, divided by their distance in time. All rows of a flight together give them well. The free
+ * motion is simulated from the start so far, so that gravity, gyroscopic terms and drag are in it;
+ * what the rows differ from it by gives corrections of pose and velocity, by least squares:
  *
  *     positions   a + b t
  *     rotations   R(t) a + t J(t) b,   R the rotation since the start, J its mean from the start to t
  *
- * (rotation vectors in the world frame; exact to first order while the angular velocity is constant). Repeated until the corrections
- * are small. The rows that count end one row before the first contact of that simulation.
+ * (rotation vectors in the world frame; exact to first order while the angular velocity is
+ * constant). Repeated until the corrections are small. The rows that count end one row before the
+ * first contact of that simulation.
  */
 #include <math.h>
 #include <string.h>
@@ -76,7 +77,8 @@ static perp_status place_bodies(const perpi_predictor* p, perp_sim* sim,
     return PERP_OK;
 }
 
-/* Simulates from the states; residuals and columns of the rows to the predictor's. Rows until `until`, or until the first contact. */
+/* Simulates from the states; residuals and columns of the rows to the predictor's. Rows until
+ * `until`, or until the first contact. */
 static perp_status fly(perpi_predictor* p, const perpi_trajectory* t, int32_t row, int32_t until,
                        const double* parameter, const perp_body_state* state, int32_t* rows)
 {
@@ -236,7 +238,8 @@ perp_status perpi_predictor_flight(perpi_predictor* p, const perpi_trajectory* t
     for (int i = 0; i < MOST_ITERATIONS && change > SMALL; ++i) {
         int32_t rows = 0;
         PERPI_TRY(fly(p, t, row, asked, parameter, state, &rows));
-        /* Rows that the simulation reaches may change from one iteration to the next; no longer after the third. */
+        /* Rows that the simulation reaches may change from one iteration to the next; no longer
+         * after the third. */
         if (i < 3 || rows_that_count(rows, asked) < counted) {
             counted = rows_that_count(rows, asked);
         }

@@ -1,8 +1,10 @@
-/* src/study/estimate_forward.c - a prediction with the derivatives that come along with its run (scene/gradient.h).
+/* src/study/estimate_forward.c - a prediction with the derivatives that come along with its run
+ * (scene/gradient.h).
  *
- * The run gives displacements of every state by numbers of the scene and by start coordinates. Here they become derivatives of
- * residuals: through the channels (and what an unknown changes of a sensor by itself), through the coordinates of an
- * inertia, and through a start that is read from the data by a sensor with unknowns.
+ * The run gives displacements of every state by numbers of the scene and by start coordinates. Here
+ * they become derivatives of residuals: through the channels (and what an unknown changes of a
+ * sensor by itself), through the coordinates of an inertia, and through a start that is read from
+ * the data by a sensor with unknowns.
  */
 #include <math.h>
 #include <string.h>
@@ -65,8 +67,8 @@ static bool names(const perpi_sensor_number* n, int32_t count, int32_t parameter
     return false;
 }
 
-/* Whether a parameter changes what channels measure of a given state: it is a number of a sensor (and may be one of the
- * scene too), or moves a centre of mass. */
+/* Whether a parameter changes what channels measure of a given state: it is a number of a sensor
+ * (and may be one of the scene too), or moves a centre of mass. */
 static bool changes_sensors(const perpi_estimate* e, int32_t j)
 {
     const perpi_parameter* x = &e->parameter[j];
@@ -93,8 +95,8 @@ static bool has_sensors(const perpi_estimate* e)
     return false;
 }
 
-/* Whether unknowns of sensors move a start: one that is measured, or that of a body whose centre of mass is unknown, as
- * the scene says where its own centre starts. */
+/* Whether unknowns of sensors move a start: one that is measured, or that of a body whose centre of
+ * mass is unknown, as the scene says where its own centre starts. */
 static bool moves_start(const perpi_estimate* e)
 {
     bool centre = false;
@@ -266,8 +268,8 @@ static vec3 left(vec3 r, vec3 a)
     return v3_madd(v3_madd(a, f, once), g, v3_cross(r, once));
 }
 
-/* The inverse of its right Jacobian at r, times a: d log(exp(r) exp(-e a)) / d e = -this. At -r it is the inverse of
- * left(r, .). */
+/* The inverse of its right Jacobian at r, times a: d log(exp(r) exp(-e a)) / d e = -this. At -r it
+ * is the inverse of left(r, .). */
 static vec3 inverse_right(vec3 r, vec3 a)
 {
     const double angle = v3_norm(r);

@@ -1,13 +1,15 @@
-/* src/study/estimate_laws.c - the method `laws`: parameters whose contact laws explain the measured changes of momentum.
+/* src/study/estimate_laws.c - the method `laws`: parameters whose contact laws explain the measured
+ * changes of momentum.
  *
  * Source     ContactNets [PHP20]: forces are unknown, the residual of the laws over pairs of states is the loss
  * Departure  parameters of the scene instead of a network; Levenberg-Marquardt on the projected residuals (laws_evaluate.c);
  *            the residual of laws_pair.c. No step is simulated, so that chaos does not matter and impacts need no times.
  *
- * Intervals: the residuals are errors of the laws and of the states rather than independent noise, and rows of one
- * trajectory go together. So the covariance is that of the estimating equation, H^-1 G H^-1 with G the sum over trajectories of
- * the squares of their gradients (the sandwich formula), where there are enough trajectories; else that of the curvature H
- * alone with the variance of the residuals. What is identifiable is read from H.
+ * Intervals: the residuals are errors of the laws and of the states rather than independent noise,
+ * and rows of one trajectory go together. So the covariance is that of the estimating equation,
+ * H^-1 G H^-1 with G the sum over trajectories of the squares of their gradients (the sandwich
+ * formula), where there are enough trajectories; else that of the curvature H alone with the
+ * variance of the residuals. What is identifiable is read from H.
  */
 #include <math.h>
 #include <stdio.h>
@@ -20,8 +22,8 @@
 
 enum { CLUSTERS_PER_PARAMETER = 10, MAX_TRIES = 30, MAX_RESTARTS = 3 };
 static const double FIRST_DAMPING = 1e-3, MOST_DAMPING = 1e12, LEAST_DAMPING = 1e-12;
-/* A side of a parameter is flat if the objective rises by less than this far away; at four standard deviations a square has
- * risen by 8. */
+/* A side of a parameter is flat if the objective rises by less than this far away; at four standard
+ * deviations a square has risen by 8. */
 static const double RISE = 6.0, FAR = 10.0;
 
 typedef struct search {
@@ -54,7 +56,8 @@ static int32_t pair_degrees(const search* s, const perpi_laws_pair* pair)
     return degrees;
 }
 
-/* The standard deviation of a residual: of squares the mean, of a robust loss from the median of pairs in contact. */
+/* The standard deviation of a residual: of squares the mean, of a robust loss from the median of
+ * pairs in contact. */
 static void find_scale(search* s)
 {
     const perpi_laws* laws = s->laws;
@@ -251,8 +254,9 @@ static perp_status run_search(search* s, perpi_answer* answer)
 
 /* ---- one-sided parameters ------------------------------------------------------------------------*/
 
-/* Goes from the value of parameter j towards one side in growing steps until the objective has risen. *flat: it never does.
- * A better point than the best so far becomes s->next, with its objective. */
+/* Goes from the value of parameter j towards one side in growing steps until the objective has
+ * risen. *flat: it never does. A better point than the best so far becomes s->next, with its
+ * objective. */
 static perp_status probe_side(search* s, int32_t j, double side, bool* flat, double* best)
 {
     const perp_unknown* u = &s->e->parameter[j].info;
@@ -284,8 +288,8 @@ static perp_status probe_side(search* s, int32_t j, double side, bool* flat, dou
     return PERP_OK;
 }
 
-/* A contact that sticks bounds friction from below only, and noise makes a minimum at that bound: both sides of each
- * parameter are probed. *better: a probe is, and s->value is moved there. */
+/* A contact that sticks bounds friction from below only, and noise makes a minimum at that bound:
+ * both sides of each parameter are probed. *better: a probe is, and s->value is moved there. */
 static perp_status probe(search* s, bool* better)
 {
     double best = s->loss;
@@ -427,7 +431,8 @@ static void write_intervals(const search* s, int32_t clusters, const double* C,
     }
 }
 
-/* Covariance and intervals of what is identifiable by the sandwich formula, where there are trajectories enough. */
+/* Covariance and intervals of what is identifiable by the sandwich formula, where there are
+ * trajectories enough. */
 static perp_status sandwich(search* s, perpi_answer* answer)
 {
     const size_t n = (size_t)s->n;

@@ -222,8 +222,8 @@ static void read_point(const program* p, perpi_evaluator* ev)
     }
 }
 
-/* A += the information of one trajectory without its start coordinates; room: m x (m + n). False: a start that is not
- * determined at all. */
+/* A += the information of one trajectory without its start coordinates; room: m x (m + n). False: a
+ * start that is not determined at all. */
 static bool add_information(const perpi_evaluator* ev, const perpi_part* part, double* A,
                             double* diagonal, double* room)
 {
@@ -299,7 +299,8 @@ static perp_status find_intervals(program* p, perpi_evaluator* ev)
     return status;
 }
 
-/* The simulation with what was found: the largest difference of a residual from the program's, in standard deviations. */
+/* The simulation with what was found: the largest difference of a residual from the program's, in
+ * standard deviations. */
 static double compare_simulation(const program* p, const perpi_evaluator* ev, double* values)
 {
     const perpi_mpec* m = p->m;

@@ -2,8 +2,9 @@
  *
  *     "candidates": {"fast": {"set": {"v": 3}, "duration": 2, "rate": 100}, "slow": {"set": {"v": 1}, ...}}
  *
- * A candidate is simulated with the values found (or the starts, without data) from the scene's start; the derivatives
- * of what the channels would measure give the information that it adds. Every candidate sets the same names.
+ * A candidate is simulated with the values found (or the starts, without data) from the scene's
+ * start; the derivatives of what the channels would measure give the information that it adds.
+ * Every candidate sets the same names.
  */
 #include <math.h>
 #include <stdio.h>
@@ -184,8 +185,9 @@ static perp_status inform_candidate(plan* p, planned* c)
 
 /* ---- comparing ----------------------------------------------------------------------------------*/
 
-/* Standard deviations with an information added (NULL: none), and half the logarithm of the determinant; directions without
- * information count as those of a standard deviation of a thousand sizes. */
+/* Standard deviations with an information added (NULL: none), and half the logarithm of the
+ * determinant; directions without information count as those of a standard deviation of a thousand
+ * sizes. */
 static perp_status spread(const plan* p, const double* added, double* deviation, double* half)
 {
     static const double LEAST = 1e-6;

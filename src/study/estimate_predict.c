@@ -12,11 +12,12 @@
 
 /* A row within this part of a step from its end is at its end. */
 #define SAME_TIME 1e-9
-/* Central differences: the step, as a part of the size of an unknown. Its square is the error that the third derivative
- * makes; rounding divided by it that of the difference. */
+/* Central differences: the step, as a part of the size of an unknown. Its square is the error that
+ * the third derivative makes; rounding divided by it that of the difference. */
 #define DIFFERENCE 6e-6
-/* Runs differ by more than what was moved: adaptive steps are others, with other errors; iterative solvers end within their
- * tolerance. A difference whose halves disagree by more than this part of it is taken over a hundred times the distance. */
+/* Runs differ by more than what was moved: adaptive steps are others, with other errors; iterative
+ * solvers end within their tolerance. A difference whose halves disagree by more than this part of
+ * it is taken over a hundred times the distance. */
 #define DISAGREE 0.2
 enum { TRIES = 2, ADAPTIVE_TRIES = 3 };
 /* Rounding of a run, as a part of the largest number. */
@@ -154,8 +155,8 @@ perp_status perpi_predictor_scene(perpi_predictor* p, const double* parameter, p
     return PERP_OK;
 }
 
-/* Long enough for the longest trajectory, without a last step of another length. Bodies that overlap a little, because
- * the start was measured, are moved apart. */
+/* Long enough for the longest trajectory, without a last step of another length. Bodies that
+ * overlap a little, because the start was measured, are moved apart. */
 perp_sim_def perpi_predictor_def(const perpi_predictor* p, const perp_scene* scene)
 {
     perp_sim_def def = perp_sim_def_from_scene(scene);
@@ -450,8 +451,8 @@ static double size_of_column(const perpi_predictor* p, const perpi_prediction* x
     return size / c->noise;
 }
 
-/* Columns a, b of two runs whose unknown differs by d: the derivatives of residuals by it. Differences that rounding
- * explains are 0, so that what has no influence is seen to have none. */
+/* Columns a, b of two runs whose unknown differs by d: the derivatives of residuals by it.
+ * Differences that rounding explains are 0, so that what has no influence is seen to have none. */
 static void differences_of_rows(const perpi_predictor* p, const perpi_prediction* x, int32_t k,
                                 const double* a, const double* b, double d)
 {
@@ -510,8 +511,8 @@ static bool is_rough(const perpi_predictor* p, const perpi_prediction* x, const 
     return off > DISAGREE * DISAGREE * whole;
 }
 
-/* Over the distance d: central; one-sided where one side is out of bounds or cannot be simulated. *rough: it has no two halves
- * that agree. */
+/* Over the distance d: central; one-sided where one side is out of bounds or cannot be simulated.
+ * *rough: it has no two halves that agree. */
 static perp_status differentiate_over(perpi_predictor* p, perpi_prediction* x, int32_t k, double d,
                                       const double* middle, const perp_body_state* end, bool* rough)
 {
@@ -620,8 +621,9 @@ static bool is_flat_at_bound(const perpi_predictor* p, const perpi_prediction* x
     return true;
 }
 
-/* The run and its derivatives together; *can: false if the scene does not allow it. A coefficient of friction that is 0 has
- * only a one-sided derivative, which these do not see: at a bound it is that of a difference into the interval. */
+/* The run and its derivatives together; *can: false if the scene does not allow it. A coefficient
+ * of friction that is 0 has only a one-sided derivative, which these do not see: at a bound it is
+ * that of a difference into the interval. */
 static perp_status predict_forward(perpi_predictor* p, perpi_prediction* x, bool* can)
 {
     const size_t size = (size_t)x->rows * (size_t)p->e->columns;

@@ -65,7 +65,8 @@ PERP_NODISCARD perp_status perpi_forward_predict(perpi_predictor* p, perpi_predi
 
 /* One run without derivatives. */
 PERP_NODISCARD perp_status perpi_predictor_simulate(perpi_predictor* p, perpi_prediction* x);
-/* The start that the rows before the first contact say, at most start_rows of them: `state` in, a first guess (estimate_flight.c). */
+/* The start that the rows before the first contact say, at most start_rows of them: `state` in, a
+ * first guess (estimate_flight.c). */
 PERP_NODISCARD perp_status perpi_predictor_flight(perpi_predictor* p, const perpi_trajectory* t,
                                                   int32_t row, const double* parameter,
                                                   perp_body_state* state);

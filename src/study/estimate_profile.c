@@ -1,9 +1,11 @@
 /* src/study/estimate_profile.c - whether the cost rises beyond the intervals.
  *
- * Intervals come from derivatives at the estimate. Where residuals have a kink there, that is not enough: a body that
- * sticks does not feel how rough the ground is, so that the cost is flat above the least friction that holds it, and the best value,
- * by chance of the noise, is just below. So each end of an interval is moved outwards while the cost there, all else
- * as it is, is no more than that of the interval's end; the likelihood with other unknowns fitted again could only be larger.
+ * Intervals come from derivatives at the estimate. Where residuals have a kink there, that is not
+ * enough: a body that sticks does not feel how rough the ground is, so that the cost is flat above
+ * the least friction that holds it, and the best value, by chance of the noise, is just below. So
+ * each end of an interval is moved outwards while the cost there, all else as it is, is no more
+ * than that of the interval's end; the likelihood with other unknowns fitted again could only be
+ * larger.
  */
 #include <math.h>
 #include <stdio.h>

@@ -105,8 +105,8 @@ static int side_on_top(const perpi_channel* c, bool planar, const double* parame
     return 2 * best + (v3_get(top, best) < 0.0);
 }
 
-/* Whether bodies end on the side that was measured: of each, in the last row that has its orientation. NaN: none has one, or
- * nothing is up. */
+/* Whether bodies end on the side that was measured: of each, in the last row that has its
+ * orientation. NaN: none has one, or nothing is up. */
 static double ends_on_same_face(const perp_estimate* x, const perpi_trajectory* t,
                                 const double* prediction)
 {

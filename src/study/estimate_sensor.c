@@ -303,8 +303,8 @@ static void start_of_row(const perpi_predictor* p, const double* row, const doub
     }
 }
 
-/* Velocities of a body that are not observed, from the poses of the next rows: mean rates from the first row to the
- * last of them. */
+/* Velocities of a body that are not observed, from the poses of the next rows: mean rates from the
+ * first row to the last of them. */
 static void rates_of_rows(const perpi_predictor* p, const perpi_trajectory* t, int32_t row,
                           int32_t rows, const double* parameter, perp_body_state* state,
                           perp_body_state* later)

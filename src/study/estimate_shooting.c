@@ -1,7 +1,8 @@
 /* src/study/estimate_shooting.c - Levenberg and Marquardt's method on simulations.
  *
- * Minimises the sum of losses of all residuals, priors included, over the parameters (between bounds) and the start
- * coordinates of each trajectory; noise that is not given is estimated from the residuals, in turns with the search.
+ * Minimises the sum of losses of all residuals, priors included, over the parameters (between
+ * bounds) and the start coordinates of each trajectory; noise that is not given is estimated from
+ * the residuals, in turns with the search.
  */
 #include <math.h>
 #include <stdio.h>
@@ -25,8 +26,8 @@ static int compare(const void* a, const void* b)
     return (x > y) - (x < y);
 }
 
-/* The standard deviation of a channel's residuals in units of its noise: from squares, or of a robust loss from the median
- * of sizes. */
+/* The standard deviation of a channel's residuals in units of its noise: from squares, or of a
+ * robust loss from the median of sizes. */
 static double spread_of(const perpi_shooting* s, const perpi_channel* c, double part, double* room,
                         double* largest)
 {
@@ -88,7 +89,8 @@ static perp_status update_noise(perpi_shooting* s, double* change)
     return PERP_OK;
 }
 
-/* The information of the parameters: of robust losses that of J'J with the variance of an M-estimate [Huber 1981]. */
+/* The information of the parameters: of robust losses that of J'J with the variance of an
+ * M-estimate [Huber 1981]. */
 static perp_status fill_answer(perpi_shooting* s)
 {
     perpi_answer* a = s->answer;

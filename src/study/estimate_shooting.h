@@ -11,7 +11,8 @@
 #include "study/estimate_evaluate.h"
 
 #define PERPI_SHOOTING_DAMPING 1e-4 /* of the first step of a search */
-/* Residuals larger than the noise explains, by so many standard deviations of their sum of squares, widen intervals. */
+/* Residuals larger than the noise explains, by so many standard deviations of their sum of squares,
+ * widen intervals. */
 #define PERPI_SHOOTING_EXCESS 5.0
 
 typedef struct perpi_shooting {
@@ -69,10 +70,12 @@ perp_status perpi_shooting_search(perpi_shooting* s);
 
 /* ---- estimate_shooting_restart.c ---- */
 
-/* The cost is flat in parameters without influence: other values between their bounds are tried. *moved: one was better. */
+/* The cost is flat in parameters without influence: other values between their bounds are tried.
+ * *moved: one was better. */
 perp_status perpi_shooting_leave_plateaus(perpi_shooting* s, bool* moved);
 perp_status perpi_shooting_leave_bounds(perpi_shooting* s);
-/* After a first search whose residuals exceed the noise: searches from elsewhere, whose result stays if it is better. */
+/* After a first search whose residuals exceed the noise: searches from elsewhere, whose result
+ * stays if it is better. */
 perp_status perpi_shooting_restart(perpi_shooting* s);
 
 #endif

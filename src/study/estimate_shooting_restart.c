@@ -1,5 +1,5 @@
-/* src/study/estimate_shooting_restart.c - where derivatives do not lead on: parameters without influence, bounds, and searches
- * from other points. */
+/* src/study/estimate_shooting_restart.c - where derivatives do not lead on: parameters without
+ * influence, bounds, and searches from other points. */
 #include <math.h>
 #include <string.h>
 
@@ -22,8 +22,8 @@ static bool is_without_influence(const perpi_shooting* s, int32_t i)
     return sum == 0.0;
 }
 
-/* The cost is flat in such a parameter, and no derivative leads away: equidistant values between its bounds are tried, and
- * the best is taken. *moved: there was a better one. */
+/* The cost is flat in such a parameter, and no derivative leads away: equidistant values between
+ * its bounds are tried, and the best is taken. *moved: there was a better one. */
 perp_status perpi_shooting_leave_plateaus(perpi_shooting* s, bool* moved)
 {
     *moved = false;
@@ -72,8 +72,9 @@ static perp_status descend_inside(perpi_shooting* s, int32_t i, bool* better)
     return PERP_OK;
 }
 
-/* A step that is cut off at a bound may end where the parameter has no influence, but would have inside: friction that
- * is 0 has no derivative. The starts have followed it there, so that other values of the parameter alone are no better. */
+/* A step that is cut off at a bound may end where the parameter has no influence, but would have
+ * inside: friction that is 0 has no derivative. The starts have followed it there, so that other
+ * values of the parameter alone are no better. */
 perp_status perpi_shooting_leave_bounds(perpi_shooting* s)
 {
     perp_status status = PERP_OK;
@@ -113,8 +114,9 @@ static bool exceeds_noise(const perpi_shooting* s, double times)
                degrees * times * times * (1.0 + PERPI_SHOOTING_EXCESS * sqrt(2.0 / degrees));
 }
 
-/* From the first values, the parameters alone at first: while they are wrong, starts of bodies that touch others are
- * moved to where they are pushed out or fall, and residuals have kinks that hold the search. */
+/* From the first values, the parameters alone at first: while they are wrong, starts of bodies that
+ * touch others are moved to where they are pushed out or fall, and residuals have kinks that hold
+ * the search. */
 static perp_status search_in_stages(perpi_shooting* s)
 {
     for (int32_t i = 0; i < s->n; ++i) {
@@ -138,7 +140,8 @@ static double radical_inverse(int32_t index, int32_t base)
     return x;
 }
 
-/* The point of this number: in the box of the bounds [Halton 1960]; parameters without bounds keep their first value. */
+/* The point of this number: in the box of the bounds [Halton 1960]; parameters without bounds keep
+ * their first value. */
 static void set_other_point(perpi_shooting* s, int32_t number)
 {
     static const int32_t prime[] = {2, 3, 5, 7, 11, 13, 17, 19, 23, 29};

@@ -1,4 +1,5 @@
-/* src/study/estimate_shooting_search.c - steps until none reduces the merit; trajectories in segments, whose gaps are closed. */
+/* src/study/estimate_shooting_search.c - steps until none reduces the merit; trajectories in
+ * segments, whose gaps are closed. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,8 +14,8 @@
 #define SMALL_DAMPING 1e-2
 /* A reduction below this part of the cost is rounding. */
 #define ROUNDING 1e-13
-/* So many steps in a row that reduce the cost by less than the tolerance, relatively, end the search: where residuals have kinks
- * (a bounce more or less) there is always a shorter step. */
+/* So many steps in a row that reduce the cost by less than the tolerance, relatively, end the
+ * search: where residuals have kinks (a bounce more or less) there is always a shorter step. */
 #define SLOW_STEPS 5
 /* Weights of gaps between segments, in units that are about the noise. */
 #define FIRST_WEIGHT 1e-6
@@ -22,8 +23,9 @@
 #define JOIN_WEIGHT 1e2
 #define WEIGHT_FACTOR 100.0
 #define EXACT 1e-3 /* residuals, in parts of the noise */
-/* Runs with adaptive steps have errors that jump from run to run: where no step reduces the cost, and none promised to reduce
- * it by more than this part of the number of values, that is the end. */
+/* Runs with adaptive steps have errors that jump from run to run: where no step reduces the cost,
+ * and none promised to reduce it by more than this part of the number of values, that is the
+ * end. */
 #define ADAPTIVE 1e-2
 
 static bool user_stops(perpi_shooting* s)
@@ -39,8 +41,8 @@ static bool stop_now(void* user)
     return user_stops(user);
 }
 
-/* Derivatives at the point are there. Tries steps until one reduces the merit; *done: no step does, or the last one was
- * negligible. */
+/* Derivatives at the point are there. Tries steps until one reduces the merit; *done: no step does,
+ * or the last one was negligible. */
 static perp_status advance(perpi_shooting* s, bool* done)
 {
     perpi_answer* a = s->answer;
@@ -129,8 +131,9 @@ void perpi_shooting_use_evaluator(perpi_shooting* s, perpi_evaluator* ev)
     ev->user = s;
 }
 
-/* Goes on without segments, if a run through all of a trajectory follows its segments: then the last steps and the
- * information are not burdened with the weights of gaps. Where motion is chaotic it does not. */
+/* Goes on without segments, if a run through all of a trajectory follows its segments: then the
+ * last steps and the information are not burdened with the weights of gaps. Where motion is chaotic
+ * it does not. */
 static perp_status join_segments(perpi_shooting* s, bool* joined)
 {
     static const double WORSE = 4.0, MORE = 100.0;

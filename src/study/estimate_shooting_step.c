@@ -1,8 +1,9 @@
 /* src/study/estimate_shooting_step.c - one step of Levenberg and Marquardt's method on simulations.
  *
- * The matrix of a step has the form of an arrow: start coordinates of one trajectory meet only themselves and the parameters, so
- * they are eliminated trajectory by trajectory (Schur complement), and the cost is linear in the trajectories. A parameter at a
- * bound that the gradient presses against it is kept there for the step.
+ * The matrix of a step has the form of an arrow: start coordinates of one trajectory meet only
+ * themselves and the parameters, so they are eliminated trajectory by trajectory (Schur
+ * complement), and the cost is linear in the trajectories. A parameter at a bound that the gradient
+ * presses against it is kept there for the step.
  */
 #include <math.h>
 #include <string.h>
@@ -175,8 +176,8 @@ void perpi_shooting_reduce(perpi_shooting* s, double damping, double* diagonal)
     }
 }
 
-/* Parameters of which the data say nothing here stay: rounding would carry them away, and others with them. Those of inertias are
- * not as they are reported, and have their own size, 1. */
+/* Parameters of which the data say nothing here stay: rounding would carry them away, and others
+ * with them. Those of inertias are not as they are reported, and have their own size, 1. */
 static void fix_negligible(perpi_shooting* s)
 {
     const int32_t n = s->n;
@@ -199,8 +200,8 @@ static void fix_negligible(perpi_shooting* s)
     }
 }
 
-/* The step of the parameters: one that would lead out of its bounds ends on the bound, and the others are found again with that, so
- * that the step reduces the model. */
+/* The step of the parameters: one that would lead out of its bounds ends on the bound, and the
+ * others are found again with that, so that the step reduces the model. */
 void perpi_shooting_step_parameters(perpi_shooting* s)
 {
     const int32_t n = s->n;

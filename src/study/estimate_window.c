@@ -63,7 +63,8 @@ static perp_status keep_parameters(window_state* w)
     return PERP_OK;
 }
 
-/* The prior of the next window: that of this one with its first row, carried on to the second row. z: of this window. */
+/* The prior of the next window: that of this one with its first row, carried on to the second row.
+ * z: of this window. */
 static perp_status carry_prior(window_state* w, perpi_prediction* one, const double* end_jacobian)
 {
     perpi_fit* f = w->fit;
@@ -172,8 +173,8 @@ static perp_status move_start(window_state* w, const perpi_trajectory* t, int32_
     return status;
 }
 
-/* A sticking contact hides its friction: no derivative, however wrong the value. Where the fit is bad and a parameter has no
- * influence, values between its bounds are tried. */
+/* A sticking contact hides its friction: no derivative, however wrong the value. Where the fit is
+ * bad and a parameter has no influence, values between its bounds are tried. */
 static perp_status leave_plateau(window_state* w, const perpi_fit_def* def)
 {
     perpi_fit* f = w->fit;
@@ -204,8 +205,8 @@ static perp_status leave_plateau(window_state* w, const perpi_fit_def* def)
     return PERP_OK;
 }
 
-/* Where the fit is bad: from `begin` with the parameters alone at first, as starts of bodies that touch others give
- * residuals kinks that hold the search. The better one stays. */
+/* Where the fit is bad: from `begin` with the parameters alone at first, as starts of bodies that
+ * touch others give residuals kinks that hold the search. The better one stays. */
 static perp_status fit_in_stages(window_state* w, const perpi_fit_def* def, const double* begin)
 {
     perpi_fit* f = w->fit;

@@ -1,4 +1,5 @@
-/* src/study/estimate_workers.c - forked processes that answer requests; replies are taken in the order of the tasks. */
+/* src/study/estimate_workers.c - forked processes that answer requests; replies are taken in the
+ * order of the tasks. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>

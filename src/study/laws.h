@@ -1,4 +1,5 @@
-/* src/study/laws.h - the method `laws`: pairs of measured states, and the loss of all of them as a function of the parameters. */
+/* src/study/laws.h - the method `laws`: pairs of measured states, and the loss of all of them as a
+ * function of the parameters. */
 #ifndef PERPI_LAWS_H
 #define PERPI_LAWS_H
 
@@ -64,16 +65,18 @@ PERP_NODISCARD perp_status perpi_laws_create(perp_context* context, perpi_predic
 void perpi_laws_destroy(perpi_laws* laws);
 /* The pairs of the trajectories of the data that are held out, or of the others. */
 PERP_NODISCARD perp_status perpi_laws_use(perpi_laws* laws, const perpi_data* data, bool held_out);
-/* The losses of all pairs: pair[i].loss. derivatives: also contacts, impulses, residuals and their derivatives, of which
- * the part that impulses can remove is removed. PERP_ERROR_INPUT: the scene cannot be built with these parameters. */
+/* The losses of all pairs: pair[i].loss. derivatives: also contacts, impulses, residuals and their
+ * derivatives, of which the part that impulses can remove is removed. PERP_ERROR_INPUT: the scene
+ * cannot be built with these parameters. */
 PERP_NODISCARD perp_status perpi_laws_evaluate(perpi_laws* laws, const double* parameter,
                                                bool derivatives);
 
 /* The study's /options. */
 PERP_NODISCARD perp_status perpi_laws_options(perpi_laws* laws, const char* origin);
 
-/* Velocities after an impact by its law, into laws->v_next, and their error in the norm of the kinetic energy, relative to that
- * before: sqrt(|v+ - v+ predicted|^2 / |v|^2), norms by the masses at the parameters; NaN: no contact, or no solution. */
+/* Velocities after an impact by its law, into laws->v_next, and their error in the norm of the
+ * kinetic energy, relative to that before: sqrt(|v+ - v+ predicted|^2 / |v|^2), norms by the masses
+ * at the parameters; NaN: no contact, or no solution. */
 PERP_NODISCARD perp_status perpi_laws_impact(perpi_laws* laws, const perpi_laws_pair* pair,
                                              const double* parameter, double* error);
 /* States of a pair as the channels give them: laws->q, v, q_after, v_after. */

@@ -1,10 +1,11 @@
 /* src/study/laws_evaluate.c - the loss of all pairs of states at given parameters, and its derivatives.
  *
- * For each pair: contacts of the candidate geometry at the measured poses, rows half way between them, the least residual over
- * the impulses (laws_pair.c). Derivatives of residuals by a parameter are central differences at fixed impulses and fixed pieces:
- * by the envelope theorem these are those of the least loss, and what a change of the impulses could remove is removed
- * afterwards, which gives the Gauss-Newton matrix of the loss itself. The scene is built once for each change of a parameter, not
- * for each pair.
+ * For each pair: contacts of the candidate geometry at the measured poses, rows half way between
+ * them, the least residual over the impulses (laws_pair.c). Derivatives of residuals by a parameter
+ * are central differences at fixed impulses and fixed pieces: by the envelope theorem these are
+ * those of the least loss, and what a change of the impulses could remove is removed afterwards,
+ * which gives the Gauss-Newton matrix of the loss itself. The scene is built once for each change
+ * of a parameter, not for each pair.
  */
 #include <math.h>
 #include <stdint.h>
@@ -17,7 +18,8 @@
 
 /* Change of a parameter for a difference, relative to its scale: the cube root of the rounding. */
 static const double DIFFERENCE = 6e-6;
-/* Contacts are looked for within the motion of a pair times this, and a part of the size of the scene for noise. */
+/* Contacts are looked for within the motion of a pair times this, and a part of the size of the
+ * scene for noise. */
 static const double REACH_MOTION = 2.0, REACH_SIZE = 0.05;
 enum { MOST_VELOCITIES = 600 };
 
@@ -267,7 +269,8 @@ static perp_status find_contacts(perpi_laws* x, const perpi_laws_pair* pair, per
     return status;
 }
 
-/* The least gap between the two states: where the lines of the gap before and after meet, if that is between them. */
+/* The least gap between the two states: where the lines of the gap before and after meet, if that
+ * is between them. */
 static double least_gap(const perpi_laws* x, const perp_contact* c, const perpi_law_contact* law,
                         double time)
 {
@@ -335,8 +338,8 @@ static perp_status divide_rows(perpi_laws* x, const perpi_formulation* f)
     return PERP_OK;
 }
 
-/* U' U = M0. The masses of the start of the search weigh: with those of the parameters a lighter body would always fit
- * better. Rotational ones turn with the body. */
+/* U' U = M0. The masses of the start of the search weigh: with those of the parameters a lighter
+ * body would always fit better. Rotational ones turn with the body. */
 static void weigh(perpi_laws* x, const perp_sim* sim, const perpi_formulation* f)
 {
     perpi_law_pair* w = &x->work;

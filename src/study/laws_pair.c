@@ -307,8 +307,8 @@ static int32_t pulling(const perpi_law_pair* pair, const double* p)
     return worst;
 }
 
-/* The least loss with the contacts that push, of which those that would pull are left out one after the other. The start
- * explains the change of momentum by impulses without laws. */
+/* The least loss with the contacts that push, of which those that would pull are left out one after
+ * the other. The start explains the change of momentum by impulses without laws. */
 static double least_of_choice(perpi_law_work* w, perpi_law_pair* pair)
 {
     const int32_t rows = perpi_law_rows(pair);

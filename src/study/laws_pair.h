@@ -1,8 +1,8 @@
 /* src/study/laws_pair.h - how far two measured states, one after the other, are from the laws of contact.
  *
- * Between the states (q, v) and (q+, v+) the momenta changed by forces, which are known, and by impulses p of the
- * contacts, which are not. A contact pushes, or has no impulse. The residual of a pair at p has, in the units of a speed
- * times the root of a mass,
+ * Between the states (q, v) and (q+, v+) the momenta changed by forces, which are known, and by
+ * impulses p of the contacts, which are not. A contact pushes, or has no impulse. The residual of a
+ * pair at p has, in the units of a speed times the root of a mass,
  *     dynamics                      M0^(1/2) (v+ - M^-1 (k + J' p))                      k = M v + h f
  *     of a contact that pushes      sqrt(w_n) (gap over a time, where it is positive), sqrt(w_n) (u_n+ + e u_n)
  *     of its friction               sqrt(w_t) F,  F = p_t / m_t - proj(p_t / m_t - u_t+),  proj: onto the disc of radius mu p_n / m_t
@@ -60,19 +60,21 @@ void perpi_law_work_free(perpi_law_work* work);
 
 /* Rows of the residual. */
 int32_t perpi_law_rows(const perpi_law_pair* pair);
-/* The residual at p: perpi_law_rows numbers. Impulses of contacts that do not push must be 0. frozen: the pieces of friction
- * (sticks) are kept, so that a difference of two residuals is that of smooth functions; else they are chosen and written. */
+/* The residual at p: perpi_law_rows numbers. Impulses of contacts that do not push must be 0.
+ * frozen: the pieces of friction (sticks) are kept, so that a difference of two residuals is that
+ * of smooth functions; else they are chosen and written. */
 void perpi_law_residual(perpi_law_pair* pair, const double* p, bool frozen, double* R);
 /* d R / d p by the impulses column[0 .. columns-1]: J, rows x columns. Pieces as they are. */
 void perpi_law_jacobian(const perpi_law_pair* pair, const double* p, const int32_t* column,
                         int32_t columns, double* J);
-/* The impulses of least residual, into p, and which contacts push; *loss is half its square. For none, the nearest, the two
- * nearest ... contacts, as long as their gaps do not cost more than the best choice: Gauss-Newton with halved steps; contacts
- * that would pull are left out. */
+/* The impulses of least residual, into p, and which contacts push; *loss is half its square. For
+ * none, the nearest, the two nearest ... contacts, as long as their gaps do not cost more than the
+ * best choice: Gauss-Newton with halved steps; contacts that would pull are left out. */
 PERP_NODISCARD perp_status perpi_law_minimise(perpi_law_work* work, perpi_law_pair* pair, double* p,
                                               double* loss);
-/* Removes from each of `columns` columns of D (rows x columns) what a change of p can remove to first order: the derivative of
- * the least residual by the parameters alone (variable projection). Contacts and pieces as at the last p. */
+/* Removes from each of `columns` columns of D (rows x columns) what a change of p can remove to
+ * first order: the derivative of the least residual by the parameters alone (variable projection).
+ * Contacts and pieces as at the last p. */
 PERP_NODISCARD perp_status perpi_law_project(perpi_law_work* work, perpi_law_pair* pair,
                                              const double* p, int32_t columns, double* D);
 

@@ -1,4 +1,5 @@
-/* src/study/laws_report.c - predictions of impacts: velocities after each by the law of impact, and their errors. */
+/* src/study/laws_report.c - predictions of impacts: velocities after each by the law of impact, and
+ * their errors. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

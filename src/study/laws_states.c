@@ -1,7 +1,8 @@
 /* src/study/laws_states.c - pairs of measured states from the rows of the data.
  *
- * A body's velocity is that of its channels; where these have none, it is the difference of poses: backward at the first
- * state, forward at the second, so that neither contains the contact between them.
+ * A body's velocity is that of its channels; where these have none, it is the difference of poses:
+ * backward at the first state, forward at the second, so that neither contains the contact between
+ * them.
  */
 #include <math.h>
 #include <string.h>

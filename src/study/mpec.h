@@ -1,12 +1,14 @@
-/* src/study/mpec.h - an estimate as a mathematical program with equilibrium constraints: all steps are unknowns.
+/* src/study/mpec.h - an estimate as a mathematical program with equilibrium constraints: all steps
+ * are unknowns.
  *
  * Source     [B09 (7.6)-(7.9)]
  * Notation   docs/notation.md, "All steps as unknowns"
  * Departure  complementarity is smoothed by a parameter tau that goes to 0 in a few warm-started rounds; friction
  *            has no slip speed of its own: its law is a projection, which is regular also for contacts without impulse
  *
- * Unknowns: the parameters; the states x_0 .. x_N of each trajectory (displacements from a reference, velocities); of each
- * step the velocities v' and the impulses p of its problem. Constraints,
+ * Unknowns: the parameters; the states x_0 .. x_N of each trajectory (displacements from a
+ * reference, velocities); of each step the velocities v' and the impulses p of its problem.
+ * Constraints,
  * all equalities: dynamics, laws and the state after the step. The file knows nothing of the study's keys:
  *
  *     perpi_mpec_create -> perpi_mpec_add_trajectory ... -> perpi_mpec_build -> perpi_mpec_solve -> read `z`
@@ -199,8 +201,8 @@ PERP_NODISCARD perp_status perpi_mpec_create(perp_context* context, perp_sim* si
                                              double speed, perpi_mpec** mpec);
 void perpi_mpec_destroy(perpi_mpec* m);
 
-/* A trajectory: times of its steps (steps + 1), flat states to begin with, which of the start is free (2 nd), contacts of
- * each step (contact_start: steps + 1 numbers), what was measured. */
+/* A trajectory: times of its steps (steps + 1), flat states to begin with, which of the start is
+ * free (2 nd), contacts of each step (contact_start: steps + 1 numbers), what was measured. */
 typedef struct perpi_mpec_run {
     int32_t steps;
     const double *time, *q, *v;
@@ -212,7 +214,8 @@ typedef struct perpi_mpec_run {
 } perpi_mpec_run;
 PERP_NODISCARD perp_status perpi_mpec_add_trajectory(perpi_mpec* m, const perpi_mpec_run* run);
 
-/* Unknowns, equations, patterns and the first guess: the reference states, impulses 0, parameters at their start. */
+/* Unknowns, equations, patterns and the first guess: the reference states, impulses 0, parameters
+ * at their start. */
 PERP_NODISCARD perp_status perpi_mpec_build(perpi_mpec* m);
 /* Number of the displacement k of a body among the places of an observation; -1: none. */
 int32_t perpi_mpec_place(const perpi_mpec* m, int32_t body, int32_t k, bool velocity);
@@ -232,8 +235,9 @@ PERP_NODISCARD perp_status perpi_mpec_hessian(perpi_mpec* m, const double* z, do
 /* Entries of the Hessian of the objective; fills rows and columns from `at` on if these are not NULL. */
 size_t perpi_mpec_objective_pattern(const perpi_mpec* m, size_t at);
 
-/* mpec_law.c: values (law_count), and if not NULL the derivatives by the local unknowns (law_count x local_count) and the
- * sum of lambda times second derivatives (lower triangle by rows), both set. */
+/* mpec_law.c: values (law_count), and if not NULL the derivatives by the local unknowns (law_count
+ * x local_count) and the sum of lambda times second derivatives (lower triangle by rows), both
+ * set. */
 void perpi_mpec_law(const perpi_mpec* m, const perpi_mpec_constraint* c, const double* p,
                     const double* lambda, double* value, double* jacobian, double* hessian);
 

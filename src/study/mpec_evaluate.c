@@ -402,7 +402,8 @@ static void set_displacement(const perpi_mpec* m, const stage* g, int32_t body, 
     v3_to(m3_column(J, k - 3), to + 3);
 }
 
-/* Writes the column (body, k) of the blocks of dynamics by the state. own: the blocks of the bodies, then of the pairs. */
+/* Writes the column (body, k) of the blocks of dynamics by the state. own: the blocks of the
+ * bodies, then of the pairs. */
 static void write_column(const perpi_mpec* m, const stage* g, int32_t body, int32_t k,
                          const double* r, double* own)
 {
@@ -534,8 +535,8 @@ static void turn_rows(mat3 J, double sign, int32_t columns, double* block)
     }
 }
 
-/* The state after the step of a body whose coordinates depend on each other: blocks by displacements, velocities, v' and by
- * that state itself, of displacements, then of velocities. */
+/* The state after the step of a body whose coordinates depend on each other: blocks by
+ * displacements, velocities, v' and by that state itself, of displacements, then of velocities. */
 static size_t by_all(perpi_mpec* m, const stage* g, int32_t body, double* entry)
 {
     const int32_t n = m->dofs[body], place = m->place[body];

@@ -3,10 +3,11 @@
  * Method     a filter line-search Newton method on the equations smoothed by tau, with exact sparse derivatives; tau is reduced
  *            in rounds, each started from the point and the multipliers of the one before
  *
- * Alternatives that were considered: products of complementary pairs below epsilon, and an exact penalty of them. Both leave
- * inequalities, whose barrier is lost between rounds, and the feasible set of the first gives the optimiser freedom
- * that a simulation has not. The smoothed equations have one solution for given parameters and start, so
- * that only these are degrees of freedom, and a round after the first takes a few Newton steps.
+ * Alternatives that were considered: products of complementary pairs below epsilon, and an exact
+ * penalty of them. Both leave inequalities, whose barrier is lost between rounds, and the feasible
+ * set of the first gives the optimiser freedom that a simulation has not. The smoothed equations
+ * have one solution for given parameters and start, so that only these are degrees of freedom, and
+ * a round after the first takes a few Newton steps.
  */
 #include <dlfcn.h>
 #include <math.h>
@@ -17,20 +18,21 @@
 
 #include "study/mpec.h"
 
-/* tau relative to the speed of the problem: of the first round, of the last, and from where on an answer is accepted if a
- * smaller tau is not solved. The laws differ from the exact ones by tau^2 over the distance from another state, and
- * by tau at the border of two. */
+/* tau relative to the speed of the problem: of the first round, of the last, and from where on an
+ * answer is accepted if a smaller tau is not solved. The laws differ from the exact ones by tau^2
+ * over the distance from another state, and by tau at the border of two. */
 #define TAU_FIRST 1e-1
 #define TAU_LAST 1e-8
 #define TAU_ENOUGH 1e-6
-/* Above this the start is held near its first guess, weakly: a start without a prior can run away while the laws are
- * smooth. */
+/* Above this the start is held near its first guess, weakly: a start without a prior can run away
+ * while the laws are smooth. */
 #define TAU_HELD 1e-3
 /* Iterations of the first round and of later ones; a round that needs more is repeated with a larger tau. */
 enum { FIRST_ITERATIONS = 120, ROUND_ITERATIONS = 30, QUICK_ITERATIONS = 8, MOST_ROUNDS = 40 };
 
-/* Ipopt's functions. The library is loaded here, and its symbols stay local: the MUMPS that it is linked with has an MPI
- * of its own for one process, whose names would take the place of those of the real one (perp-mpi.so). */
+/* Ipopt's functions. The library is loaded here, and its symbols stay local: the MUMPS that it is
+ * linked with has an MPI of its own for one process, whose names would take the place of those of
+ * the real one (perp-mpi.so). */
 typedef struct ipopt {
     void* library;
     __typeof__(&CreateIpoptProblem) create;
@@ -354,8 +356,8 @@ static perpi_mpec_hold hold_of(const way* w, double tau)
     return tau >= 0.99 * w->tau ? w->hold : tau > TAU_HELD ? PERPI_MPEC_LOOSE : PERPI_MPEC_FREE;
 }
 
-/* Rounds with decreasing tau; one that is not solved is repeated nearer to the one before. Returns the smallest tau that was
- * solved, whose point is in m->z. */
+/* Rounds with decreasing tau; one that is not solved is repeated nearer to the one before. Returns
+ * the smallest tau that was solved, whose point is in m->z. */
 static double run_rounds(solving* s, multipliers* x, const way* w, double* kept,
                          perpi_mpec_report* report, enum ApplicationReturnStatus* outcome)
 {

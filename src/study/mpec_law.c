@@ -12,9 +12,10 @@
  *     bounded      w p = the nearest point of [w lower, w upper] to w p - u, smoothed likewise
  *     equality     u = 0
  *
- * With tau -> 0 these are the laws of perp/problem.h. The projections are regular in all states of a contact (open, sticking,
- * sliding) and need no further unknowns: [B09 (7.10)] with components lambda_f and slip speed sigma is singular, since sigma is not
- * determined without an impulse, nor are the components while sticking.
+ * With tau -> 0 these are the laws of perp/problem.h. The projections are regular in all states of
+ * a contact (open, sticking, sliding) and need no further unknowns: [B09 (7.10)] with components
+ * lambda_f and slip speed sigma is singular, since sigma is not determined without an impulse, nor
+ * are the components while sticking.
  */
 #include <math.h>
 #include <string.h>
@@ -200,9 +201,10 @@ static void emit_round(sink* s, const jet* input)
     }
 }
 
-/* The nearest point of a polygon with vertices c d_j: in the sector of a side with the outward normal a, the part along a is
- * at most c cos(pi / d) and that along the side within c sin(pi / d). On the borders of sectors both are the same
- * vertex, or z itself, so that weights of neighbouring sectors only join what is equal there as tau -> 0. */
+/* The nearest point of a polygon with vertices c d_j: in the sector of a side with the outward
+ * normal a, the part along a is at most c cos(pi / d) and that along the side within c sin(pi / d).
+ * On the borders of sectors both are the same vertex, or z itself, so that weights of neighbouring
+ * sectors only join what is equal there as tau -> 0. */
 static void emit_polygon(sink* s, const jet* input)
 {
     const int32_t d = s->c->directions;

@@ -1,4 +1,5 @@
-/* src/study/mpec_layout.c - unknowns and equations of a program, and where its derivatives are not 0: see mpec.h. */
+/* src/study/mpec_layout.c - unknowns and equations of a program, and where its derivatives are not
+ * 0: see mpec.h. */
 #include <math.h>
 #include <string.h>
 

@@ -139,8 +139,8 @@ static perp_status allocate_guess(guess* g)
     return perpi_alloc(c, states + 1, sizeof *g->first, &g->first);
 }
 
-/* The nominal start, and where a simulation leads from it: for what is not observed. A step that fails leaves bodies where they
- * are. */
+/* The nominal start, and where a simulation leads from it: for what is not observed. A step that
+ * fails leaves bodies where they are. */
 static perp_status simulate(guess* g)
 {
     const perpi_mpec* m = g->m;

@@ -1,8 +1,8 @@
 /* src/study/particle.h - weighted particles: random streams, priors, resampling, summaries.
  *
  * Every random number is a function of (seed, stage, particle, variable) by Philox: a stage is one use of
- * random numbers by all particles (a draw, a proposal, a resampling). So a result does not depend on how the particles
- * are divided among workers.
+ * random numbers by all particles (a draw, a proposal, a resampling). So a result does not depend
+ * on how the particles are divided among workers.
  */
 #ifndef PERPI_PARTICLE_H
 #define PERPI_PARTICLE_H
@@ -48,10 +48,11 @@ double perpi_reflect(double value, double low, double high);
 
 /* ---- weights ------------------------------------------------------------------------------------*/
 
-/* Weights that sum to 1 from logarithms, and the effective sample size (sum w)^2 / sum w^2, 0 if all weights are. */
+/* Weights that sum to 1 from logarithms, and the effective sample size (sum w)^2 / sum w^2, 0 if
+ * all weights are. */
 double perpi_weights(int64_t count, const double* log_weight, double* weight);
-/* Systematic resampling: particle i of the new population is a copy of ancestor[i], which ascends. Each has floor or
- * ceil of count times its weight copies. uniform in (0, 1). */
+/* Systematic resampling: particle i of the new population is a copy of ancestor[i], which ascends.
+ * Each has floor or ceil of count times its weight copies. uniform in (0, 1). */
 void perpi_resample(int64_t count, const double* weight, double uniform, int64_t* ancestor);
 
 /* ---- summaries ----------------------------------------------------------------------------------*/

@@ -161,8 +161,9 @@ static void gather_fixed(dynamic_filter* f)
     }
 }
 
-/* The kernel of Liu and West, with moments from before the resampling. effective: the sample size then. A weighted sample has
- * on average 1 - 1 / effective of the variance, which would shrink from resampling to resampling: what it lacks is added. */
+/* The kernel of Liu and West, with moments from before the resampling. effective: the sample size
+ * then. A weighted sample has on average 1 - 1 / effective of the variance, which would shrink from
+ * resampling to resampling: what it lacks is added. */
 static void apply_kernel(dynamic_filter* f, double effective)
 {
     const double stretch = effective > 2.0 ? 1.0 / sqrt(1.0 - 1.0 / effective) : sqrt(2.0);

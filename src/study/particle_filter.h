@@ -1,9 +1,10 @@
 /* src/study/particle_filter.h - sequential Monte Carlo estimates of unknowns from rows of measurements.
  *
- * Two filters with one summary. perpi_filter_static: the unknowns do not change and the motion is a function of them. After
- * a resampling the particles are moved by Metropolis steps that leave the posterior unchanged, so that the result
- * converges to the posterior with the number of particles. perpi_filter_dynamic: unknowns and motion have process
- * noise; each particle carries a state from row to row. Neither knows simulations: a model does the rest.
+ * Two filters with one summary. perpi_filter_static: the unknowns do not change and the motion is a
+ * function of them. After a resampling the particles are moved by Metropolis steps that leave the
+ * posterior unchanged, so that the result converges to the posterior with the number of particles.
+ * perpi_filter_dynamic: unknowns and motion have process noise; each particle carries a state from
+ * row to row. Neither knows simulations: a model does the rest.
  */
 #ifndef PERPI_PARTICLE_FILTER_H
 #define PERPI_PARTICLE_FILTER_H
@@ -52,8 +53,9 @@ typedef struct perpi_filter_group {
     int32_t end, released;
 } perpi_filter_group;
 
-/* Records of `stride` numbers. In: n unknowns. Out: the sum of the log-likelihoods of the rows before `from`, then those of
- * the rows from .. to - 1, then their predictions, row by row. -INFINITY: the unknowns cannot be simulated so far. */
+/* Records of `stride` numbers. In: n unknowns. Out: the sum of the log-likelihoods of the rows
+ * before `from`, then those of the rows from .. to - 1, then their predictions, row by row.
+ * -INFINITY: the unknowns cannot be simulated so far. */
 typedef struct perpi_static_request {
     int64_t count;
     double* record;
@@ -97,13 +99,14 @@ typedef struct perpi_dynamic_request {
 typedef struct perpi_dynamic_model {
     const double* time; /* of the rows */
     int32_t parameters; /* the first unknowns; the others matter at row 0 only */
-    /* of each parameter: standard deviation of its random walk per square root of time, reflected at the bounds; 0:
-     * it does not change, and its particles are kept apart by the kernel of Liu and West */
+    /* of each parameter: standard deviation of its random walk per square root of time, reflected
+     * at the bounds; 0: it does not change, and its particles are kept apart by the kernel of Liu
+     * and West */
     const double* walk;
     double discount; /* of that kernel, in (1/3, 1] */
     int32_t noises;
-    /* particles x n, with which the rows before `begun` have been used already: these are passed without noise; NULL: drawn
-     * from the priors */
+    /* particles x n, with which the rows before `begun` have been used already: these are passed
+     * without noise; NULL: drawn from the priors */
     const double* start;
     int32_t begun;
     perp_status (*advance)(void* user, const perpi_dynamic_request* request);

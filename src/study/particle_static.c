@@ -8,8 +8,9 @@
  *            moved. A proposal outside the bounds has density 0 and is rejected: nothing is clamped.
  *
  * The motion is a function of z, so a particle carries no state: it is simulated from the start, for a range
- * of rows ahead, whose log-likelihoods are kept. Ranges double, so that all rows cost about two runs, a resampling
- * a run for each pass of moves; resamplings become rare, since the posterior changes less and less.
+ * of rows ahead, whose log-likelihoods are kept. Ranges double, so that all rows cost about two
+ * runs, a resampling a run for each pass of moves; resamplings become rare, since the posterior
+ * changes less and less.
  */
 #include <math.h>
 #include <string.h>
@@ -252,7 +253,8 @@ static perp_status move_particles(static_filter* f, const static_place* at)
 
 /* ---- a group of rows ----------------------------------------------------------------------------*/
 
-/* Effective sample size when so much more of the group is used; weights are in f->weight, logarithms in f->trial. */
+/* Effective sample size when so much more of the group is used; weights are in f->weight,
+ * logarithms in f->trial. */
 static double weigh(static_filter* f, const static_place* at, double part)
 {
     for (int64_t k = 0; k < f->count; ++k) {

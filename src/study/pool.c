@@ -1,8 +1,9 @@
 /* src/study/pool.c - worker processes: started, given runs, watched, replaced.
  *
- * A worker answers its runs in order, each row as soon as it is there; so when it ends, the first run without an
- * answer is the one that ended it, and the others go to its successor. A worker that was killed from outside
- * (SIGKILL: by a user, or because memory is short) is not evidence against its run, which is tried once more.
+ * A worker answers its runs in order, each row as soon as it is there; so when it ends, the first
+ * run without an answer is the one that ended it, and the others go to its successor. A worker that
+ * was killed from outside (SIGKILL: by a user, or because memory is short) is not evidence against
+ * its run, which is tried once more.
  */
 #include "study/pool.h"
 
@@ -226,8 +227,9 @@ size_t perpi_pool_request(const perp_study* study, int64_t id, char* message)
     return sizeof id + size;
 }
 
-/* False: the socket is full. The parent never waits here: a worker may itself be waiting until its rows are read. A worker
- * that has ended keeps the run in its queue, from which its end is handled. */
+/* False: the socket is full. The parent never waits here: a worker may itself be waiting until its
+ * rows are read. A worker that has ended keeps the run in its queue, from which its end is
+ * handled. */
 static bool send_run(const perp_pool* pool, pool_worker* w, int64_t id)
 {
     char message[PERPI_REQUEST_SIZE];

@@ -13,7 +13,8 @@ PERP_NODISCARD perp_status perpi_study_word(perpi_reader* r, const json_t* objec
                                             const char* const* words, int* found);
 PERP_NODISCARD perp_status perpi_study_whole(perpi_reader* r, const json_t* object, const char* key,
                                              int64_t minimum, int64_t maximum, int64_t* number);
-/* When a search ends, "stop": a count under this key, of at least 1, and a tolerance; both are left if not given. */
+/* When a search ends, "stop": a count under this key, of at least 1, and a tolerance; both are left
+ * if not given. */
 PERP_NODISCARD perp_status perpi_study_stop(perpi_reader* r, const perp_study* s, const char* key,
                                             int64_t most, int64_t* count, double* tolerance);
 /* A further name that runs set, at the current place: a column of the results, refused if it is one already. */

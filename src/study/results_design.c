@@ -1,5 +1,5 @@
-/* src/study/results_design.c - what the database of a design has beside that of a sweep: the table of evaluations, and
- * which evaluation, case and draw a run belongs to. */
+/* src/study/results_design.c - what the database of a design has beside that of a sweep: the table
+ * of evaluations, and which evaluation, case and draw a run belongs to. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

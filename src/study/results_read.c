@@ -271,8 +271,8 @@ static bool merge_row(void* user, const perp_run_row* row)
     return m->status == PERP_OK;
 }
 
-/* Rows that are there are looked up by the writer's own connection: a long transaction locks all others out as soon as its
- * pages do not fit into SQLite's cache. */
+/* Rows that are there are looked up by the writer's own connection: a long transaction locks all
+ * others out as soon as its pages do not fit into SQLite's cache. */
 static perp_status open_merged(merge_state* m, const char* path)
 {
     perp_status status = perp_results_open(m->context, path, &m->out);

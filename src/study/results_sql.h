@@ -49,7 +49,8 @@ double perpi_sql_number(sqlite3_stmt* s, int column);
 const char* perpi_sql_text(sqlite3_stmt* s, int column);
 perp_run_status perpi_sql_status(const char* word);
 
-/* Of a design: its further columns of `runs` (with types, or none), its table `evaluations`, and its candidates. */
+/* Of a design: its further columns of `runs` (with types, or none), its table `evaluations`, and
+ * its candidates. */
 void perpi_design_columns(perpi_sql* sql, const perp_study* study, bool types);
 int32_t perpi_design_column_count(const perp_study* study);
 int perpi_design_bind_columns(const perp_study* study, const perp_run_row* row, sqlite3_stmt* s,

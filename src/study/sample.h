@@ -1,7 +1,7 @@
 /* src/study/sample.h - numbers in (0, 1) for draw k of variable j, by three methods.
  *
- * All are functions of (seed, block, draw, variable): a block is a grid point, and has `trials` draws. Nothing is
- * kept between calls, so that any worker computes any draw.
+ * All are functions of (seed, block, draw, variable): a block is a grid point, and has `trials`
+ * draws. Nothing is kept between calls, so that any worker computes any draw.
  */
 #ifndef PERPI_SAMPLE_H
 #define PERPI_SAMPLE_H

@@ -100,7 +100,8 @@ static void cma_settings(cma_state* a)
 
 /* ---- eigenvalues: cyclic Jacobi ---------------------------------------------------------------*/
 
-/* False: the element is small already, relative to its diagonal elements, which keeps small eigenvalues accurate. */
+/* False: the element is small already, relative to its diagonal elements, which keeps small
+ * eigenvalues accurate. */
 static bool rotate_pair(cma_state* a, double* A, int32_t p, int32_t q)
 {
     const int32_t n = a->n;

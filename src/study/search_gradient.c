@@ -11,12 +11,13 @@
  * Departure  the second derivatives B are kept, not their inverse: the step of the unknowns that are free is then that of
  *            B alone, whichever bounds held before
  *
- * A step whose runs have flagged steps (perp/gradient.h) goes on by the gradient of the states that the runs had. Where that
- * brings no descent the point may lie on a kink, and the derivative to the other side is not its negative. Then the one-sided
- * derivatives decide: of the direction and its opposite, and if neither descends of each unknown, the side that falls most
- * steeply is taken; if none falls, the point is a minimum as far as these directions show, and the search ends. Where
- * one-sided derivatives are not known both sides are tried, and the better value is taken. Three such steps in a row hand over:
- * another method goes on from there.
+ * A step whose runs have flagged steps (perp/gradient.h) goes on by the gradient of the states that
+ * the runs had. Where that brings no descent the point may lie on a kink, and the derivative to the
+ * other side is not its negative. Then the one-sided derivatives decide: of the direction and its
+ * opposite, and if neither descends of each unknown, the side that falls most steeply is taken; if
+ * none falls, the point is a minimum as far as these directions show, and the search ends. Where
+ * one-sided derivatives are not known both sides are tried, and the better value is taken. Three
+ * such steps in a row hand over: another method goes on from there.
  */
 #include <math.h>
 #include <string.h>
@@ -133,7 +134,8 @@ static bool use_curvature(quasi_newton* q)
     return true;
 }
 
-/* A step by the curvature that does not descend: with more damping. False: there is none, or it is large already. */
+/* A step by the curvature that does not descend: with more damping. False: there is none, or it is
+ * large already. */
 static bool damp(quasi_newton* q)
 {
     if (!q->newton || !(q->damping < MOST_DAMPING)) {
@@ -361,7 +363,8 @@ static void take_step(quasi_newton* q)
     }
 }
 
-/* Both sides of a flagged point, a tenth of the last step away: the better one, if it descends. False: end the search. */
+/* Both sides of a flagged point, a tenth of the last step away: the better one, if it descends.
+ * False: end the search. */
 static bool try_both_sides(quasi_newton* q, bool* better)
 {
     const double size = largest(q->n, q->d), least = 10.0 * q->search->tolerance;
@@ -382,8 +385,8 @@ static bool try_both_sides(quasi_newton* q, bool* better)
     return true;
 }
 
-/* The one-sided derivative along a direction, scaled to the length 1, without what leaves the bounds; INFINITY: nothing is
- * left of it. False: it is not known. */
+/* The one-sided derivative along a direction, scaled to the length 1, without what leaves the
+ * bounds; INFINITY: nothing is left of it. False: it is not known. */
 static bool side_slope(quasi_newton* q, double* d, double* slope)
 {
     const perpi_search* s = q->search;
@@ -401,8 +404,8 @@ static bool side_slope(quasi_newton* q, double* d, double* slope)
     return s->side(s->user, q->at.z, d, slope);
 }
 
-/* The steepest of the direction, its opposite and, if neither descends, each unknown to both sides; into q->d. False: not
- * known. */
+/* The steepest of the direction, its opposite and, if neither descends, each unknown to both sides;
+ * into q->d. False: not known. */
 static bool find_side(quasi_newton* q, double* steepest)
 {
     const size_t n = (size_t)q->n;

@@ -1,5 +1,5 @@
-/* src/study/without_sqlite.c - stands in for results_*.c where perp is built without SQLite: studies can be read and
- * single runs be made, but there is no database. */
+/* src/study/without_sqlite.c - stands in for results_*.c where perp is built without SQLite:
+ * studies can be read and single runs be made, but there is no database. */
 #include "study/results.h"
 
 static perp_status refuse(perp_context* context)

@@ -1,7 +1,7 @@
 /* tests/conform/problem_mutation_test.c - thousands of random problems and mutated problem files through
  * every solver, always the same ones: no crash, no work beyond the time limit, and "solved" is said only
- * of a finite point that the residual check accepts. Most problems are bad on purpose: singular, unscaled, without
- * a solution.
+ * of a finite point that the residual check accepts. Most problems are bad on purpose: singular,
+ * unscaled, without a solution.
  */
 #include "perp_test.h"
 

@@ -411,8 +411,9 @@ TEST(nothing_thrown_at_a_thin_plate_passes_through_and_it_lands_in_time)
     CHECK_AT_MOST(worst, 1e-9);
 }
 
-/* A spring presses bodies together without weight: nothing but the contact's own impulse says that they close. A
- * contact that is left out of the second half of each step lets them move into each other, a little every step. */
+/* A spring presses bodies together without weight: nothing but the contact's own impulse says that
+ * they close. A contact that is left out of the second half of each step lets them move into each
+ * other, a little every step. */
 TEST(bodies_that_a_spring_presses_together_do_not_move_into_each_other)
 {
     scene_sim s = scene_sim_open(
@@ -439,8 +440,9 @@ TEST(bodies_that_a_spring_presses_together_do_not_move_into_each_other)
     scene_sim_close(&s);
 }
 
-/* A stack of cylinders and boxes that a large force pushes over, without weight: at 0.1006 s features that are found only at the end
- * of a step cut each step to 5e-10 s, and no impact follows. Time must advance. */
+/* A stack of cylinders and boxes that a large force pushes over, without weight: at 0.1006 s
+ * features that are found only at the end of a step cut each step to 5e-10 s, and no impact
+ * follows. Time must advance. */
 TEST(events_without_a_contact_do_not_stop_time)
 {
     scene_sim s = scene_sim_open(

@@ -58,7 +58,8 @@ static double drift_at_turning_points(const char* law, bool correction, double h
 }
 
 /* A bob on a rope strikes a sloping plate. The rope's row is linear in the motion of a step, and an impact's
- * offset is part of that motion: the rope is longer by what is tangential to it, |motion|^2 / (2 length), at most. */
+ * offset is part of that motion: the rope is longer by what is tangential to it, |motion|^2 / (2
+ * length), at most. */
 TEST(a_rope_is_not_pulled_out_by_the_impact_of_its_bob)
 {
     int impacts = 0;
@@ -97,8 +98,8 @@ TEST(a_rope_is_not_pulled_out_by_the_impact_of_its_bob)
     CHECK_AT_MOST(worst, 1e-9);
 }
 
-/* The sphere below two boxes that lie on each other is no matter of theirs: under lnc they were parted along the
- * normal of a corner beyond another face, by their whole width. */
+/* The sphere below two boxes that lie on each other is no matter of theirs: under lnc they were
+ * parted along the normal of a corner beyond another face, by their whole width. */
 TEST(boxes_that_overlap_a_little_are_parted_where_they_meet)
 {
     scene_sim s = scene_sim_open(

@@ -170,8 +170,8 @@ TEST(midpoint_steps_keep_the_energy_of_a_bouncing_disc)
     scene_sim_close(&s);
 }
 
-/* Boxes whose layers are far stiffer than the step resolves (h^2 K / m up to 60): corners are touched and left in turn, and
- * what layers give may not be more than what they had. */
+/* Boxes whose layers are far stiffer than the step resolves (h^2 K / m up to 60): corners are
+ * touched and left in turn, and what layers give may not be more than what they had. */
 TEST(midpoint_steps_of_unresolved_layers_gain_no_energy)
 {
     double worst = 0.0;

@@ -263,8 +263,9 @@ TEST(pendulums_of_all_sizes_keep_their_energy)
     }
 }
 
-/* E + (h/2) m g . v, which the scheme keeps where nothing slides, does not rise in bodies that roll and spin on a floor,
- * whatever their size: E itself goes up and down about it. i: size, inclination and spin. */
+/* E + (h/2) m g . v, which the scheme keeps where nothing slides, does not rise in bodies that roll
+ * and spin on a floor, whatever their size: E itself goes up and down about it. i: size,
+ * inclination and spin. */
 static scene_sim on_a_floor(int i, double h)
 {
     static const double size[] = {0.3, 1.0, 5.0, 0.3, 1.0, 5.0, 1.0, 1.0};

@@ -1,6 +1,7 @@
-/* tests/physics/fine_hulls_test.c - a limp creature of hulls with many faces that falls onto a floor, and stones on it: what the search for
- * contacts remembers (directions that separate pairs, links that joints keep apart, rounds of a step) does not
- * change the motion, and what it leaves out does not let bodies sink in. */
+/* tests/physics/fine_hulls_test.c - a limp creature of hulls with many faces that falls onto a
+ * floor, and stones on it: what the search for contacts remembers (directions that separate pairs,
+ * links that joints keep apart, rounds of a step) does not change the motion, and what it leaves
+ * out does not let bodies sink in. */
 #include <math.h>
 #include <string.h>
 
@@ -173,7 +174,8 @@ TEST(links_that_joints_keep_apart_move_as_if_they_were_searched)
     creature_end(&without);
 }
 
-/* Every overlap is that of the step before, by its linearised gaps; features that were missing would show as more. */
+/* Every overlap is that of the step before, by its linearised gaps; features that were missing
+ * would show as more. */
 TEST(fine_hulls_do_not_sink_into_each_other)
 {
     static const char* const contact[2] = {"peg", "standard"};

@@ -120,8 +120,9 @@ TEST(an_explicit_spring_that_the_step_cannot_follow_is_refused)
     }
 }
 
-/* The arm of the anchor makes a body light: 1/m + r^2/I = 1 + 0.25/0.01 = 26. With an axis of more inertia the least
- * counts. On a joint there is a warning only, and other steppers and adaptive steps follow any spring. */
+/* The arm of the anchor makes a body light: 1/m + r^2/I = 1 + 0.25/0.01 = 26. With an axis of more
+ * inertia the least counts. On a joint there is a warning only, and other steppers and adaptive
+ * steps follow any spring. */
 TEST(the_arm_of_an_explicit_spring_counts)
 {
     static const struct {
@@ -386,7 +387,8 @@ static int spring_warnings(const char* joints, double stiffness, double arm, boo
     return warnings;
 }
 
-/* Implicit: h^2 k r^2/I = 1e-4 k 0.25/0.01 against 100. Explicit, on a joint: the bound of the free body, 4/26 1e4. */
+/* Implicit: h^2 k r^2/I = 1e-4 k 0.25/0.01 against 100. Explicit, on a joint: the bound of the free
+ * body, 4/26 1e4. */
 TEST(springs_that_the_step_may_not_follow_are_warned_of)
 {
     static const char joint[] = "\"joints\":[{\"name\":\"j\",\"type\":\"spherical\",\"a\":"

@@ -178,9 +178,10 @@ TEST(geared_double_pendulums_keep_ratio_and_energy_in_every_stepper)
 
 /* ---- a grasp ----------------------------------------------------------------------------------------------*/
 
-/* Fingers on slides towards the z axis that gears couple, and a capsule of 45 g between them. Two of three fingers
- * could hold it without the third (friction angle 35 degrees, 30 are needed), and of a capsule on its side between two pads
- * one end of each line is enough: the laws leave open how the fingers share the force. */
+/* Fingers on slides towards the z axis that gears couple, and a capsule of 45 g between them. Two
+ * of three fingers could hold it without the third (friction angle 35 degrees, 30 are needed), and
+ * of a capsule on its side between two pads one end of each line is enough: the laws leave open how
+ * the fingers share the force. */
 static double grasp_slip(int fingers, double force, bool one_motor, const char* tolerance)
 {
     char bodies[2000] = "", joints[2000] = "";

@@ -1,4 +1,5 @@
-/* Derivatives of many outputs along one run, by parameters and by the start state, against differences of whole runs. */
+/* Derivatives of many outputs along one run, by parameters and by the start state, against
+ * differences of whole runs. */
 #include <string.h>
 
 #include "perp/perp.h"
@@ -116,7 +117,8 @@ static perp_status run_at(perp_context* context, const asked* a, int which, doub
     return status;
 }
 
-/* Largest difference of derivatives from central differences, relative to the largest derivative of that output. */
+/* Largest difference of derivatives from central differences, relative to the largest derivative of
+ * that output. */
 static void compare(const asked* a, double within)
 {
     perp_context* context = NULL;

@@ -1,5 +1,5 @@
-/* Kinks that are no state of a contact: of expressions, of efforts and targets that are cut off, of features of shapes. A
- * gradient at such a place is flagged, one beside it is not. */
+/* Kinks that are no state of a contact: of expressions, of efforts and targets that are cut off, of
+ * features of shapes. A gradient at such a place is flagged, one beside it is not. */
 #include "perp/perp.h"
 #include "perp_test.h"
 #include "support/scene_sim.h"

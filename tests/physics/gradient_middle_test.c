@@ -1,4 +1,5 @@
-/* Derivatives of middle steps (joint_direction middle, and auto where it chooses them), against differences of whole runs. */
+/* Derivatives of middle steps (joint_direction middle, and auto where it chooses them), against
+ * differences of whole runs. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -192,8 +193,9 @@ static double draw(uint32_t* seed, double least, double most)
     return least + (most - least) * (double)(*seed >> 8) / 16777216.0;
 }
 
-/* A tree of bodies, on a fixed point or floating, with joints of all types. Bodies turn about their joints as they please:
- * the velocities contradict the joints, so the first step is a corrected one with the directions of the start. */
+/* A tree of bodies, on a fixed point or floating, with joints of all types. Bodies turn about their
+ * joints as they please: the velocities contradict the joints, so the first step is a corrected one
+ * with the directions of the start. */
 static void write_tree(uint32_t seed, bool planar, char* text)
 {
     static const char* const space[] = {"revolute", "spherical",   "universal", "prismatic",

@@ -165,7 +165,8 @@ TEST(motions_have_the_derivatives_of_differences)
     }
 }
 
-/* From so high that there is one impact: contacts at rest are flagged. Differences have the noise of their sequence of steps. */
+/* From so high that there is one impact: contacts at rest are flagged. Differences have the noise
+ * of their sequence of steps. */
 TEST(impacts_of_adaptive_steps_on_moving_bodies_have_the_derivatives_of_differences)
 {
     char text[4096];

@@ -1,5 +1,5 @@
-/* Derivatives of what robots have: gears, armature, joint_correction, feed-forward of gravity; of impacts between free bodies
- * and with moving plates; of adaptive steps with joints. */
+/* Derivatives of what robots have: gears, armature, joint_correction, feed-forward of gravity; of
+ * impacts between free bodies and with moving plates; of adaptive steps with joints. */
 #include "perp/perp.h"
 #include "perp_test.h"
 #include "support/gradient_cases.h"
@@ -59,7 +59,8 @@ static double off(double a, double b)
     return size > 0.0 ? fabs(a - b) / size : 0.0;
 }
 
-/* Without flagged steps; the adjoint agrees with differences and with the forward derivatives (adaptive steps have none). */
+/* Without flagged steps; the adjoint agrees with differences and with the forward derivatives
+ * (adaptive steps have none). */
 static void check_slopes(const char* text, const char* const* by, bool forward)
 {
     const slopes back = find_slopes(text, by, PERP_GRADIENT_ADJOINT, true);
@@ -88,8 +89,9 @@ static void check_slopes(const char* text, const char* const* by, bool forward)
 
 /* ---- recursions of the scheme --------------------------------------------------------------------*/
 
-/* Two wheels on axes through their centres, geared, the first with a rotor and driven by an effort f: one degree of
- * freedom, (I + A + r^2 I2) w' = (I + A + r^2 I2) w + h f. So the angle after n steps is h^2 f n (n + 1) / 2 / (I + A + r^2 I2). */
+/* Two wheels on axes through their centres, geared, the first with a rotor and driven by an effort
+ * f: one degree of freedom, (I + A + r^2 I2) w' = (I + A + r^2 I2) w + h f. So the angle after n
+ * steps is h^2 f n (n + 1) / 2 / (I + A + r^2 I2). */
 TEST(a_geared_wheel_has_the_derivative_of_its_recursion)
 {
     const double h = 0.01, n = 40.0, A = 0.2, r = -1.5, I = 0.5, I2 = 0.3, f = 2.0;
@@ -118,8 +120,8 @@ TEST(a_geared_wheel_has_the_derivative_of_its_recursion)
     CHECK_AT_MOST(off(s.by[3], -angle / all), 1e-9);
 }
 
-/* A ball of mass m meets one of mass 2 at rest without gravity. With the distance d between their surfaces they meet at
- * d / v; the second is then at (T - d / v) V, V = (1 + e) m v / (m + 2). */
+/* A ball of mass m meets one of mass 2 at rest without gravity. With the distance d between their
+ * surfaces they meet at d / v; the second is then at (T - d / v) V, V = (1 + e) m v / (m + 2). */
 TEST(balls_that_meet_in_flight_have_their_closed_form)
 {
     const double v = 1.3, m = 0.8, e = 0.6, d = 0.15, T = 0.3;
@@ -193,8 +195,8 @@ TEST(corrected_arms_agree_with_differences)
     check_slopes(text, ARM_BY, true);
 }
 
-/* A pendulum on a cart, whose bob strikes a slope: contacts and a kinematic body take part in the projection of the
- * velocities. */
+/* A pendulum on a cart, whose bob strikes a slope: contacts and a kinematic body take part in the
+ * projection of the velocities. */
 TEST(corrected_pendulums_that_strike_agree_with_differences)
 {
     const char* const by[MOST] = {"m", "v", "w", "l"};

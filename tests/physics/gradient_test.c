@@ -161,8 +161,8 @@ TEST(an_implicit_spring_has_the_derivative_of_its_recursion)
     " 'velocity': ['vx', 0]}], 'measures': {'y': 'b.position.y', 'up': {'max':"                    \
     " 'b.velocity.y'}, 'apex': {'first_time': 'b.position.y < 0.5'}}}"
 
-/* Between bounces y = r + v t - g t^2 / 2; the speed after the first is cr sqrt(2 g (y0 - r)), after each next cr
- * times that. Two bounces within the time. */
+/* Between bounces y = r + v t - g t^2 / 2; the speed after the first is cr sqrt(2 g (y0 - r)),
+ * after each next cr times that. Two bounces within the time. */
 TEST(a_bounce_by_adaptive_steps_has_its_closed_form)
 {
     const slope s = find_slope(BOUNCE, (asked){.of = "y", .by = {"y", "cr", "r", "g"}});
@@ -409,8 +409,8 @@ TEST(measures_of_measures_agree_with_differences_backwards_and_forward)
 
 /* ---- restitution with fixed steps ----------------------------------------------------------------*/
 
-/* Flight and bounce lie on the exact parabolas of the velocity v0 - g h/2 (notation.md): the ball falls from z, rebounds with
- * e times the speed, and is at x(T) = u2 s - g s^2/2, s = T - t1. */
+/* Flight and bounce lie on the exact parabolas of the velocity v0 - g h/2 (notation.md): the ball
+ * falls from z, rebounds with e times the speed, and is at x(T) = u2 s - g s^2/2, s = T - t1. */
 TEST(a_bounce_by_fixed_steps_has_its_closed_form)
 {
     const double g = 10.0, h = 0.01, z = 0.73, e = 0.6, T = 0.7;
@@ -648,8 +648,9 @@ TEST(a_block_on_the_brink_has_both_one_sided_derivatives)
     "%s}],"                                                                                        \
     " 'measures': {'z': 'b.position.%s', 'v': 'b.velocity.%s'}}"
 
-/* Falls at 1 m/s without gravity, from as high over the floor as it moves in the step: it ends on the floor without an
- * impulse. From higher, or slower, it does not reach it; from lower, or faster, it ends there all the same. */
+/* Falls at 1 m/s without gravity, from as high over the floor as it moves in the step: it ends on
+ * the floor without an impulse. From higher, or slower, it does not reach it; from lower, or
+ * faster, it ends there all the same. */
 TEST(a_ball_that_just_touches_has_both_one_sided_derivatives)
 {
     char text[2048];
@@ -689,8 +690,9 @@ TEST(a_ball_that_just_touches_is_slowed_by_friction_on_one_side)
     }
 }
 
-/* It falls straight down, and the direction gives it a sideways speed as well: friction holds it (a ball of inertia 1: m r^2
- * / (I + m r^2) of the speed is lost) or slides, as mu allows; the round cone turns with the direction. */
+/* It falls straight down, and the direction gives it a sideways speed as well: friction holds it (a
+ * ball of inertia 1: m r^2 / (I + m r^2) of the speed is lost) or slides, as mu allows; the round
+ * cone turns with the direction. */
 TEST(a_ball_that_just_touches_without_slip_sticks_or_slides_along_the_direction)
 {
     static const char* const cones[] = {"", ", 'cone': 'polygon', 'directions': 4"};
@@ -765,7 +767,8 @@ static uint64_t allocations_of(double duration, asked a, const double* direction
     perp_context* context = NULL;
     perp_scene* scene = NULL;
     perp_gradient* g = NULL;
-    /* a box that slides, then rests on redundant contacts; a ball that rolls; a joint with a motor; a parameter of a shape */
+    /* a box that slides, then rests on redundant contacts; a ball that rolls; a joint with a motor;
+     * a parameter of a shape */
     (void)snprintf(
         text, sizeof text,
         "{'dimension': 2, 'gravity': [0, -10], 'step': 0.01, 'duration': %g, 'tolerance': 1e-10,"
@@ -813,8 +816,9 @@ TEST(a_step_of_a_gradient_allocates_nothing)
 
 /* ---- a heap --------------------------------------------------------------------------------------*/
 
-/* A small one: a step has a contact that rolls exactly, and the measure depends on its motion. Both cases of the rule must give
- * the same gradient, also where the second adjoint goes from segment to segment of checkpoints. */
+/* A small one: a step has a contact that rolls exactly, and the measure depends on its motion. Both
+ * cases of the rule must give the same gradient, also where the second adjoint goes from segment to
+ * segment of checkpoints. */
 TEST(a_contact_that_rolls_exactly_is_not_flagged)
 {
     enum { SEED = 54 };
@@ -832,9 +836,9 @@ TEST(a_contact_that_rolls_exactly_is_not_flagged)
     CHECK_EQ_INT(again.flags.immaterial, kept.flags.immaterial);
 }
 
-/* One of the large cases of bench/gradient_cases: 31 circles and boxes, 260 steps, 173 changes of contacts. Some contacts roll
- * while the rule of their slip is blended, others exactly; the first need derivatives by impulses, the second do not
- * depend on the case of the rule. */
+/* One of the large cases of bench/gradient_cases: 31 circles and boxes, 260 steps, 173 changes of
+ * contacts. Some contacts roll while the rule of their slip is blended, others exactly; the first
+ * need derivatives by impulses, the second do not depend on the case of the rule. */
 TEST(a_heap_that_rolls_has_no_flagged_step)
 {
     enum { SEED = 4 };

@@ -1,5 +1,6 @@
-/* Cylinders and capsules that are gripped along a line, between two fingers of which one is fixed and the other one pressed with ten times
- * the weight. They hold where statics allow it: with all contact models, parallel to the fingers or not. */
+/* Cylinders and capsules that are gripped along a line, between two fingers of which one is fixed
+ * and the other one pressed with ten times the weight. They hold where statics allow it: with all
+ * contact models, parallel to the fingers or not. */
 #include <math.h>
 #include <string.h>
 

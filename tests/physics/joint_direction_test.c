@@ -129,8 +129,8 @@ static scene_sim open_chain(double h, double duration, const char* settings, boo
     return s;
 }
 
-/* Largest change of the energy, relative to the weight times 5 m, and largest error of a joint. Returns the mean number of
- * iterations of middle steps. */
+/* Largest change of the energy, relative to the weight times 5 m, and largest error of a joint.
+ * Returns the mean number of iterations of middle steps. */
 static double run_chain(double h, const char* settings, double* energy, double* gap)
 {
     int32_t middle = 0, iterations = 0;
@@ -291,8 +291,8 @@ TEST(a_linkage_in_free_fall_keeps_its_own_momentum_in_middle_steps)
     }
 }
 
-/* Rows of springs, controllers and supports are laws of the end of a step. Where joint_correction cannot close the
- * joints, such scenes have no middle step. */
+/* Rows of springs, controllers and supports are laws of the end of a step. Where joint_correction
+ * cannot close the joints, such scenes have no middle step. */
 TEST(a_scene_with_laws_of_the_end_of_a_step_takes_no_middle_steps)
 {
     static const struct {

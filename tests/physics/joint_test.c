@@ -909,8 +909,8 @@ TEST(a_warm_step_of_a_machine_asks_for_no_memory)
     scene_sim_close(&s);
 }
 
-/* A speck between two taut ropes: each step throws it aside, and moving poses towards the joints linearly throws it
- * further. Poses that fit worse than those of the step are not taken. */
+/* A speck between two taut ropes: each step throws it aside, and moving poses towards the joints
+ * linearly throws it further. Poses that fit worse than those of the step are not taken. */
 TEST(joint_correction_does_not_open_ropes_further)
 {
     double worst = 0.0;

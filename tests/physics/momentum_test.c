@@ -273,7 +273,8 @@ TEST(a_particle_and_a_body_keep_their_angular_momentum)
     }
 }
 
-/* A moment about the normal needs two bodies that take it: friction of an ellipsoid cone has none at a particle. */
+/* A moment about the normal needs two bodies that take it: friction of an ellipsoid cone has none
+ * at a particle. */
 TEST(a_particle_on_a_spinning_ball_takes_no_moment_about_the_normal)
 {
     static const char* const stepper[] = {"stewart-trinkle", "anitescu-potra", "implicit",
@@ -432,8 +433,8 @@ static void about_centre(const perp_sim* sim, const double m[2], double I, doubl
     }
 }
 
-/* joint_correction may push a linkage away from a floor that it does not touch. That moves it as a whole, and must
- * not turn it, in whatever frame of reference it is seen. */
+/* joint_correction may push a linkage away from a floor that it does not touch. That moves it as a
+ * whole, and must not turn it, in whatever frame of reference it is seen. */
 TEST(a_linkage_that_the_projection_pushes_off_a_floor_keeps_its_angular_momentum)
 {
     int pushed = 0;
@@ -493,8 +494,8 @@ TEST(a_linkage_that_the_projection_pushes_off_a_floor_keeps_its_angular_momentum
     CHECK_AT_MOST(account, 1e-9);
 }
 
-/* Shots that a step would carry through a plate that floats and spins are stopped on their way, aside from where
- * they start: the impulse acts at the shot, which has no arm. */
+/* Shots that a step would carry through a plate that floats and spins are stopped on their way,
+ * aside from where they start: the impulse acts at the shot, which has no arm. */
 TEST(a_particle_that_is_stopped_within_a_step_keeps_the_angular_momentum)
 {
     static const char* const setting[] = {"'contact':'corrective'", "'contact':'peg','margin':1e-4",
@@ -536,8 +537,8 @@ TEST(a_particle_that_is_stopped_within_a_step_keeps_the_angular_momentum)
     CHECK_AT_MOST(worst, 1e-9);
 }
 
-/* What moves no faster than the rounding of its pose within a step is at rest: a rest of 1e-27 of a velocity of 1e-26
- * is no error of momentum. */
+/* What moves no faster than the rounding of its pose within a step is at rest: a rest of 1e-27 of a
+ * velocity of 1e-26 is no error of momentum. */
 TEST(a_linkage_at_rest_has_no_momentum_error)
 {
     static const char* const setting[] = {"'stepper':'stewart-trinkle'",
@@ -578,9 +579,9 @@ TEST(a_linkage_at_rest_has_no_momentum_error)
     CHECK_AT_MOST(worst, 1e-9);
 }
 
-/* Both phases of an impact by Poisson's law displace the poses by what they do together. Where the floor acts in
- * the first phase only (restitution is reduced to 0, or energy would grow), bodies are not free in the frame of the
- * second. */
+/* Both phases of an impact by Poisson's law displace the poses by what they do together. Where the
+ * floor acts in the first phase only (restitution is reduced to 0, or energy would grow), bodies
+ * are not free in the frame of the second. */
 TEST(the_two_phases_of_an_impact_share_their_account)
 {
     double worst = 0.0;

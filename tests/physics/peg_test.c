@@ -38,7 +38,8 @@ static double distance(perp_body_state a, perp_body_state b)
     return hypot(a.position[0] - b.position[0], a.position[1] - b.position[1]);
 }
 
-/* of the triangle's size; steps of accelerating bodies are accepted at residuals of 1e-13 (src/solve/warm_start.c) */
+/* of the triangle's size; steps of accelerating bodies are accepted at residuals of 1e-13
+ * (src/solve/warm_start.c) */
 #define ROUNDING 1e-13
 
 TEST(the_triangle_slides_off_at_any_step_and_converges_at_first_order)

@@ -327,8 +327,9 @@ TEST(a_block_passes_a_hole_that_the_standard_model_makes_a_ramp_of)
     }
 }
 
-/* A heavy disc falls onto a small box at a step in which it moves several sizes of the box. The box ends up inside the disc,
- * spinning. It must leave through the near side: turning away from lines that pass far from it is no way out. */
+/* A heavy disc falls onto a small box at a step in which it moves several sizes of the box. The box
+ * ends up inside the disc, spinning. It must leave through the near side: turning away from lines
+ * that pass far from it is no way out. */
 TEST(a_small_box_does_not_sink_deeper_into_the_disc_that_hit_it)
 {
     scene_sim s = scene_sim_open("{'dimension':2,'step':0.0354473497491,'duration':1.3115,'gravity'"

@@ -1,5 +1,5 @@
-/* Joint-space quantities (perp/robot.h) against energy, finite differences and the steps of the simulation; armature
- * and soft gears against closed forms. */
+/* Joint-space quantities (perp/robot.h) against energy, finite differences and the steps of the
+ * simulation; armature and soft gears against closed forms. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -228,7 +228,8 @@ TEST(a_soft_gear_pulls_a_sum_of_coordinates_to_its_offset)
 
 /* ---- feed-forward of gravity ------------------------------------------------------------------------------*/
 
-/* A branched mechanism: two arms on a cart, one joint with its sides exchanged, a gear, a body that gravity pulls less. */
+/* A branched mechanism: two arms on a cart, one joint with its sides exchanged, a gear, a body that
+ * gravity pulls less. */
 #define BRANCHES                                                                                   \
     "{'gravity':[0.5,-1,-9.81],'step':0.001,'duration':1,'bodies':["                               \
     "{'name':'cart','mass':3,'inertia':[0.1,0.1,0.1],'position':[0,0,0.1]},"                       \

@@ -1,5 +1,5 @@
-/* Cylinders, ellipsoids and superquadrics: they rest on and roll over what has faces and rims, and under `lnc` and
- * `peg` they pass edges, rims and seams without being caught or pushed. */
+/* Cylinders, ellipsoids and superquadrics: they rest on and roll over what has faces and rims, and
+ * under `lnc` and `peg` they pass edges, rims and seams without being caught or pushed. */
 #include "perp_test.h"
 #include "support/scene_sim.h"
 

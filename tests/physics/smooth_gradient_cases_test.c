@@ -1,5 +1,5 @@
-/* Smoothed gradients agree with differences of smoothed runs, in each kind of scene with a large and a small barrier
- * parameter. */
+/* Smoothed gradients agree with differences of smoothed runs, in each kind of scene with a large
+ * and a small barrier parameter. */
 #include "perp/perp.h"
 #include "perp_test.h"
 #include "support/gradient_cases.h"

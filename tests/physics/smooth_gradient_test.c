@@ -1,5 +1,5 @@
-/* Smoothed gradients: mechanisms, the way to the exact gradient, kinks, units, refusals. Differences of smoothed runs
- * in many scenes: smooth_gradient_cases_test.c. */
+/* Smoothed gradients: mechanisms, the way to the exact gradient, kinks, units, refusals.
+ * Differences of smoothed runs in many scenes: smooth_gradient_cases_test.c. */
 #include "perp/perp.h"
 #include "perp_test.h"
 #include "support/scene_sim.h"

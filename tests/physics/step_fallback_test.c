@@ -150,8 +150,8 @@ TEST(a_body_that_a_press_jams_is_named)
     scene_sim_close(&s);
 }
 
-/* The problem of the impact has no solution that a method finds: boxes of mass ratio 2e5 in a stack, groups that
- * exclude each other at the pose before the step. */
+/* The problem of the impact has no solution that a method finds: boxes of mass ratio 2e5 in a
+ * stack, groups that exclude each other at the pose before the step. */
 TEST(a_step_whose_impact_has_no_solution_is_taken_without_restitution)
 {
     static const char* const scene[] = {
@@ -209,8 +209,8 @@ TEST(a_step_whose_impact_has_no_solution_is_taken_without_restitution)
     CHECK_AT_LEAST(o.unsolved_impacts, 1);
 }
 
-/* Overlap that is kept asks for no velocity: neither for that which parts deep overlap without a gap term, nor for
- * the offset that an impact left. */
+/* Overlap that is kept asks for no velocity: neither for that which parts deep overlap without a
+ * gap term, nor for the offset that an impact left. */
 TEST(overlap_is_kept_with_all_that_would_repair_it)
 {
     static const char* const scene[] = {
@@ -255,8 +255,8 @@ TEST(overlap_is_kept_with_all_that_would_repair_it)
     CHECK_EQ_INT(o.failed, 0);
 }
 
-/* Sides that were lost: by the offset of an impact, which moves poses beside the velocities; by a motion along the
- * other body past its edge, which no contact stops before it pushes back. */
+/* Sides that were lost: by the offset of an impact, which moves poses beside the velocities; by a
+ * motion along the other body past its edge, which no contact stops before it pushes back. */
 TEST(bodies_that_the_side_check_keeps_apart_do_not_pass)
 {
     static const char* const scene[] = {
@@ -307,8 +307,8 @@ TEST(bodies_that_the_side_check_keeps_apart_do_not_pass)
     CHECK_AT_LEAST(o.crossings, 2);
 }
 
-/* Groups that overlap part their bodies in an impact, which has no forces against that: 28 impacts in a row gave 200
- * times the energy of the motion. */
+/* Groups that overlap part their bodies in an impact, which has no forces against that: 28 impacts
+ * in a row gave 200 times the energy of the motion. */
 TEST(an_impact_gives_no_energy_where_groups_overlap)
 {
     static const char* const law[] = {"poisson", "newton"};

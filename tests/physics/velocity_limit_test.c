@@ -1,5 +1,5 @@
-/* Velocity limits of joints: drives stop pushing at the limit, everything else may pass it. Closed forms of one degree
- * of freedom. */
+/* Velocity limits of joints: drives stop pushing at the limit, everything else may pass it. Closed
+ * forms of one degree of freedom. */
 #include <math.h>
 
 #include "perp_test.h"
@@ -104,8 +104,8 @@ TEST(a_position_motor_travels_at_its_limit)
 
 #define PD(more) "'controllers':[{'type':'pd','joint':'j','kp':100,'kd':4,'target':2" more "}]"
 
-/* Far from the target a PD controller asks for w = kp e / (h kp + kd) = 40 rad/s: its effort is that without a limit up
- * to the limit, and 0 at it. */
+/* Far from the target a PD controller asks for w = kp e / (h kp + kd) = 40 rad/s: its effort is
+ * that without a limit up to the limit, and 0 at it. */
 TEST(a_controller_drives_up_to_the_limit_with_its_own_effort)
 {
     scene_sim s = scene_sim_open("{" ROTOR("'velocity_limit':1.5") "," PD(",'max_effort':3") "}");
@@ -121,8 +121,8 @@ TEST(a_controller_drives_up_to_the_limit_with_its_own_effort)
     scene_sim_close(&s);
 }
 
-/* A controller that holds a load by a large steady error asks for a large rate all the time, but the joint is at rest:
- * the limit must not weaken it. And below the limit nothing differs. */
+/* A controller that holds a load by a large steady error asks for a large rate all the time, but
+ * the joint is at rest: the limit must not weaken it. And below the limit nothing differs. */
 TEST(a_limit_that_is_not_reached_changes_nothing)
 {
     static const char* const most[] = {"", ",'max_effort':30"};
@@ -144,7 +144,8 @@ TEST(a_limit_that_is_not_reached_changes_nothing)
     }
 }
 
-/* A joint that something else has made faster than the limit is braked by the law of the controller at the limit. */
+/* A joint that something else has made faster than the limit is braked by the law of the controller
+ * at the limit. */
 TEST(a_controller_brakes_a_joint_that_is_too_fast)
 {
     scene_sim s = scene_sim_open("{" ROTOR("'velocity_limit':1.5") "," PD("") "}");

@@ -1,5 +1,5 @@
-/* tests/support/estimate_case.h - what tests of estimates share: files, and the particle of [B09 7.6.1]. Include
- * perp_test.h first. */
+/* tests/support/estimate_case.h - what tests of estimates share: files, and the particle of [B09
+ * 7.6.1]. Include perp_test.h first. */
 #ifndef PERP_TEST_ESTIMATE_CASE_H
 #define PERP_TEST_ESTIMATE_CASE_H
 

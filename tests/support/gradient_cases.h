@@ -26,8 +26,8 @@ typedef struct gradient_case {
 
 /* The case of a seed; large: up to 50 bodies and 500 steps, with one parameter. */
 void gradient_case_write(uint32_t seed, bool large, gradient_case* c);
-/* The same with what robots have: gears, armature, motors, controllers with feed-forward, joint_correction, springs; and impacts
- * of bodies in flight and on moving plates. */
+/* The same with what robots have: gears, armature, motors, controllers with feed-forward,
+ * joint_correction, springs; and impacts of bodies in flight and on moving plates. */
 void gradient_case_write_robot(uint32_t seed, gradient_case* c);
 
 typedef struct gradient_case_result {

@@ -28,8 +28,10 @@ void perpi_choice_row(perpi_choice* choice, vec3 p_b, double s, double near)
     }
 }
 
-/* Several rows along one direction are those of a line or a flat face. A direction that differs from it by less than counts as parallel has rows for fewer
- * points: as an alternative it would let one end of a line contact open into the other body, while it frees the motion by that angle only. */
+/* Several rows along one direction are those of a line or a flat face. A direction that differs
+ * from it by less than counts as parallel has rows for fewer points: as an alternative it would let
+ * one end of a line contact open into the other body, while it frees the motion by that angle
+ * only. */
 perpi_choices perpi_choices_for(const perpi_candidate_list* list, size_t first)
 {
     return (perpi_choices){.count = 0, .flat = list->count > first + 1};

@@ -1,11 +1,11 @@
 /* src/collide/narrow/choice.h - alternative directions of separation of a pair.
  *
- * Two convex bodies are apart exactly if one direction n has s(n) >= 0 (slab.h). The rows of a pair require it for the
- * direction of largest separation. Where bodies have faces, flat ends or sides, the motion of one step can lead past
- * an edge or a rim, to where another direction separates them: the rows then forbid an admissible motion. Under
- * `lnc` and `peg` each row becomes a disjunctive group with one row for each such direction: one of them must hold.
- * A direction that needs several rows at once gives a group for each of them, as (a and b) or c is (a or c) and
- * (b or c).
+ * Two convex bodies are apart exactly if one direction n has s(n) >= 0 (slab.h). The rows of a pair
+ * require it for the direction of largest separation. Where bodies have faces, flat ends or sides,
+ * the motion of one step can lead past an edge or a rim, to where another direction separates them:
+ * the rows then forbid an admissible motion. Under `lnc` and `peg` each row becomes a disjunctive
+ * group with one row for each such direction: one of them must hold. A direction that needs several
+ * rows at once gives a group for each of them, as (a and b) or c is (a or c) and (b or c).
  */
 #ifndef PERPI_COLLIDE_CHOICE_H
 #define PERPI_COLLIDE_CHOICE_H

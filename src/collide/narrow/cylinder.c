@@ -168,9 +168,10 @@ static perp_status add_inside(const local_cylinder* c, vec3 p, double r, perpi_c
  * from its middle p.
  *
  * beside: the rows are those of balls beside the side. As long as these balls do not pass an end, each row is
- * necessary: it is the linearised distance of a ball from the side, which is smooth. Another direction across the side then
- * admits no motion but by errors of second order. It would be an alternative for all rows at once, though, so that of a line
- * contact one end alone could push, and which one would be left open. */
+ * necessary: it is the linearised distance of a ball from the side, which is smooth. Another
+ * direction across the side then admits no motion but by errors of second order. It would be an
+ * alternative for all rows at once, though, so that of a line contact one end alone could push, and
+ * which one would be left open. */
 static perp_status choose_directions(const local_cylinder* c, vec3 p, vec3 axis, double r,
                                      bool beside, double margin, size_t first,
                                      perpi_candidate_list* list)
@@ -294,8 +295,9 @@ static bool stretch(const local_cylinder* c, const local_axis* axis, bool faces,
 enum { KIND_CLOSEST = 0, KIND_LOW = 1, KIND_HIGH = 2 };
 
 /* The axis is outside. Over a face, or along the side, the capsule rests on both ends of the
- * supported part; the closest point is added only if it is nearer. Where the axes cross at a small angle, an end is open by the square of
- * that angle only: without a row for it the capsule would turn into the side within the step, at one end and then at the other. */
+ * supported part; the closest point is added only if it is nearer. Where the axes cross at a small
+ * angle, an end is open by the square of that angle only: without a row for it the capsule would
+ * turn into the side within the step, at one end and then at the other. */
 static perp_status capsule_outside(const local_cylinder* c, const local_axis* axis, double t,
                                    double margin, bool* beside, perpi_candidate_list* list)
 {

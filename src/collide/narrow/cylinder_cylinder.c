@@ -206,8 +206,9 @@ static perpi_segment side_line(const perpi_rod* r, vec3 n)
     return (perpi_segment){v3_madd(r->c, r->r / v3_norm(across), across), r->a, r->l};
 }
 
-/* Axes that cross at a small angle: at both ends of the common part the second one is open by the square of that angle only. Without rows of
- * their own it would turn into the first one within the step, at one end and then at the other. */
+/* Axes that cross at a small angle: at both ends of the common part the second one is open by the
+ * square of that angle only. Without rows of their own it would turn into the first one within the
+ * step, at one end and then at the other. */
 static perp_status add_oblique_ends(const pair* x)
 {
     const perpi_rod *a = &x->rod[0], *b = &x->rod[1];
@@ -335,8 +336,8 @@ static void offer_direction(const pair* x, perpi_choices* choices, vec3 n, vec3 
     perpi_choices_take(choices, n, x->margin, &c);
 }
 
-/* The ends of both, across their sides, and where their rims cross. Rods that lie side by side need no other direction across their sides: see
- * cylinder.c. */
+/* The ends of both, across their sides, and where their rims cross. Rods that lie side by side need
+ * no other direction across their sides: see cylinder.c. */
 static perp_status choose_directions(const pair* x, const perpi_slab_pair* bodies, size_t first)
 {
     if (x->list->count == first || !perpi_candidate_groups(x->list)) {

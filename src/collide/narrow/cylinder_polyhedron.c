@@ -72,8 +72,9 @@ static direction edge_rim(const pair* x, int32_t e)
     return (direction){n, perpi_rod_low(&x->rod, n) - v3_dot(n, v)};
 }
 
-/* Whether the separation along the arc of an edge stays below `least`: it is at most d . (y - v) for any point y
- * of the cylinder, and where that is negative at both ends of the arc, it is nowhere above the larger one. */
+/* Whether the separation along the arc of an edge stays below `least`: it is at most d . (y - v)
+ * for any point y of the cylinder, and where that is negative at both ends of the arc, it is
+ * nowhere above the larger one. */
 static bool is_deeper(const pair* x, int32_t e, double least)
 {
     const perpi_edge* edge = &x->p->edge[e];

@@ -45,8 +45,8 @@ static inline vec3 perpi_rod_rim(const perpi_rod* x, double end, int k)
     return v3_madd(v3_madd(x->c, end * x->l, x->a), x->r, side);
 }
 
-/* Of the points farthest along a direction, the one nearest to x: of an end's disc, of a line of the side, or of a
- * rim. */
+/* Of the points farthest along a direction, the one nearest to x: of an end's disc, of a line of
+ * the side, or of a rim. */
 static inline vec3 perpi_rod_nearest(const perpi_rod* r, vec3 direction, vec3 x)
 {
     const double along = v3_dot(direction, r->a);

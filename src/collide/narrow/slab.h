@@ -1,5 +1,5 @@
-/* src/collide/narrow/slab.h - the two tangent planes of a pair of convex bodies with one normal, and the normal at
- * which they are farthest apart: see smooth.c.
+/* src/collide/narrow/slab.h - the two tangent planes of a pair of convex bodies with one normal,
+ * and the normal at which they are farthest apart: see smooth.c.
  *
  * The bodies are those of shape/smooth.h. One that has edges and faces is taken feature by feature: a vertex is
  * a particle there, an edge one as well, on the arc of normals between its two faces.

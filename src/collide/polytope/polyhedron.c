@@ -150,8 +150,9 @@ bool perpi_meeting_counts(const perpi_meeting* m, const perpi_facet* f, double f
             separation(m, f) >= floor);
 }
 
-/* Where more pairs are near than are kept, the nearest are: of bodies that overlap deeply these may be vertices near
- * faces through which they do not leave, all nearer than the pair of least depth. That one takes the farthest's place. */
+/* Where more pairs are near than are kept, the nearest are: of bodies that overlap deeply these may
+ * be vertices near faces through which they do not leave, all nearer than the pair of least depth.
+ * That one takes the farthest's place. */
 static void keep_least_depth(perpi_meeting* m)
 {
     int32_t farthest = 0;
@@ -220,9 +221,9 @@ static perp_status add_inner_balls(const perpi_meeting* m, const perpi_pose* pos
 
 /* ---- the pair ---------------------------------------------------------------------------------------------- */
 
-/* Fine polyhedra have far more vertices over faces within the margin than can touch. Only pairs that are a facet
- * of B - A now, or after a rotation within the bound, can be the first to touch: where bodies overlap in the end, every
- * facet does. */
+/* Fine polyhedra have far more vertices over faces within the margin than can touch. Only pairs
+ * that are a facet of B - A now, or after a rotation within the bound, can be the first to touch:
+ * where bodies overlap in the end, every facet does. */
 static bool leaves_out(const perpi_polyhedron* p, const perpi_polyhedron* q,
                        const perpi_candidate_list* list)
 {

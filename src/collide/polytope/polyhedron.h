@@ -12,7 +12,8 @@ perp_status perpi_polyhedron_polyhedron(const perpi_shape* a, const perpi_pose* 
 
 /* ---- pairs that are apart: src/collide/polytope/polyhedron_apart.c ------------------------------------------ */
 
-/* A direction that separated the two, in the frame of the first, and by how much at which pose of the second in it.
+/* A direction that separated the two, in the frame of the first, and by how much at which pose of
+ * the second in it.
  * Zeros: none is known. */
 typedef struct perpi_separation {
     bool known;
@@ -101,9 +102,10 @@ typedef struct perpi_still_pair {
     perpi_still_item best, item[PERPI_STILL_ITEMS];
 } perpi_still_pair;
 
-/* Where the lines p + s u of a and p + d + t w of b cross in a plane with normal n. At an angle alpha the product of the edges has an error of
- * 1e-16 / alpha, and their closest points one of 1e-16 / alpha^2. In the plane of faces that lie flat on each other the normal is known, and
- * s and t have an error of 1e-16 / alpha, along the edges, on which the gap does not depend. */
+/* Where the lines p + s u of a and p + d + t w of b cross in a plane with normal n. At an angle
+ * alpha the product of the edges has an error of 1e-16 / alpha, and their closest points one of
+ * 1e-16 / alpha^2. In the plane of faces that lie flat on each other the normal is known, and s and
+ * t have an error of 1e-16 / alpha, along the edges, on which the gap does not depend. */
 static inline void perpi_cross_in_plane(vec3 n, vec3 u, vec3 d, vec3 w, double* s, double* t)
 {
     const double c = v3_dot(n, v3_cross(u, w));

@@ -1,11 +1,13 @@
-/* src/collide/polytope/polyhedron_apart.c - convex polyhedra that are farther apart than the margin, found before
- * their features are searched; the direction that separates them is remembered.
+/* src/collide/polytope/polyhedron_apart.c - convex polyhedra that are farther apart than the
+ * margin, found before their features are searched; the direction that separates them is
+ * remembered.
  *
- * Two polyhedra whose distance exceeds the margin have no candidates: the features of a pair are no nearer to each
- * other than the bodies, and perpi_polyhedron_search returns nothing for bodies that are apart and have no features
- * within the margin. It decides so by the features themselves, where a few support points are enough. The slack below
- * is larger than the rounding of both, and than what polyhedron_still.c adds to the margin, so that this test changes
- * the cost alone, and so does its memory.
+ * Two polyhedra whose distance exceeds the margin have no candidates: the features of a pair are no
+ * nearer to each other than the bodies, and perpi_polyhedron_search returns nothing for bodies that
+ * are apart and have no features within the margin. It decides so by the features themselves, where
+ * a few support points are enough. The slack below is larger than the rounding of both, and than
+ * what polyhedron_still.c adds to the margin, so that this test changes the cost alone, and so does
+ * its memory.
  *
  * With the gap g along n (in the frame of a) at the pose R, x of b in a, the gap along n at R', x' is at least
  *     g + n . (x' - x) - |(R' - R)^T n| r_b,

@@ -543,10 +543,12 @@ static bool edges_never(const perpi_meeting* m, const face_edge p[4], double sig
 
 /* ---- edges that are parallel, or so nearly that the rotation decides how they cross ------------------------
  *
- * With the direction a of one and that of the other after the expected turn, b, the normal at the end of the step is
- * n = sigma a x b. A plane through a with this normal takes the place of a face: the
- * ends of b are the vertices over it, and the sign of n . b after the actual rotation decides which of them is lower.
- * So the constraint is valid for any rotation; n is the best normal only for the expected one. */
+ * With the direction a of one and that of the other after the expected turn, b, the normal at the
+ * end of the step is n = sigma a x b. A plane through a with this normal takes the place of a face:
+ * the
+ * ends of b are the vertices over it, and the sign of n . b after the actual rotation decides which
+ * of them is lower. So the constraint is valid for any rotation; n is the best normal only for the
+ * expected one. */
 
 /* Whether the rotation changes the direction perpendicular to the two edges by much. */
 static bool turn_decides(vec3 u, vec3 w, vec3 w_end)

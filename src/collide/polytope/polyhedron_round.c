@@ -393,8 +393,9 @@ static perp_status add_on_side(const placed* o, const perpi_segment* s, double r
     return status;
 }
 
-/* Whether a face of the list has the direction of the rounded edge or vertex up to rounding: the ball is over its border. As a
- * second member the border would let the solution choose between two equal rows. */
+/* Whether a face of the list has the direction of the rounded edge or vertex up to rounding: the
+ * ball is over its border. As a second member the border would let the solution choose between two
+ * equal rows. */
 static bool at_border_of(const member* list, int32_t count, const member* border)
 {
     for (int32_t i = 0; i < count; ++i) {

@@ -153,8 +153,9 @@ static bool item_of(const perpi_meeting* m, uint64_t name, perpi_still_item* ite
     return kind != PERPI_SILHOUETTE && item->sigma != 0.0;
 }
 
-/* Where edges cross in the plane of faces that lie flat on each other: at a small angle the place depends on the last bits
- * of the pose, and with it the moments of the impulses. Any other point of the edges has the same gap, so that the one at the rounded pose is used. */
+/* Where edges cross in the plane of faces that lie flat on each other: at a small angle the place
+ * depends on the last bits of the pose, and with it the moments of the impulses. Any other point of
+ * the edges has the same gap, so that the one at the rounded pose is used. */
 static void place_crossing(const perpi_meeting* m, int32_t flat, perpi_still_item* item)
 {
     item->flat = item->kind == PERPI_EDGE_EDGE ? flat : -1;

@@ -1,17 +1,19 @@
-/* src/collide/polytope/polyhedron_trees.c - near features of two convex polyhedra that have many: both trees over
- * the faces are descended at once.
+/* src/collide/polytope/polyhedron_trees.c - near features of two convex polyhedra that have many:
+ * both trees over the faces are descended at once.
  *
  * Notation   pose 0: the current one; pose k: after the k-th expected rotation. Bodies that do not turn have
  *            pose 0 alone. tau: the sine by which the small rotation can change a product
  *
  * Where a step moves the bodies by as much as their size, nearly every face of one is near every face of the
- * other, while few feature pairs are facets of B - A. What two leaves hold is therefore transformed once, and each
- * pair is tested by its products before it is passed to polyhedron_near.c, which makes the exact decision.
+ * other, while few feature pairs are facets of B - A. What two leaves hold is therefore transformed
+ * once, and each pair is tested by its products before it is passed to polyhedron_near.c, which
+ * makes the exact decision.
  *
- * Two edges, of directions u and w: some normal y between those of the faces of w has |y . u| <= tau |u|. With all
- * normals of a leaf within the angle beta of an axis c this needs |c . u| <= sin(beta + asin tau) |u|, a test of an
- * edge with a whole leaf. Every test here holds for each pair that polyhedron_near.c accepts, and pairs are passed
- * in the order of the descent, so that the tests change the cost alone.
+ * Two edges, of directions u and w: some normal y between those of the faces of w has |y . u| <=
+ * tau |u|. With all normals of a leaf within the angle beta of an axis c this needs |c . u| <=
+ * sin(beta + asin tau) |u|, a test of an edge with a whole leaf. Every test here holds for each
+ * pair that polyhedron_near.c accepts, and pairs are passed in the order of the descent, so that
+ * the tests change the cost alone.
  */
 #include <math.h>
 
@@ -436,16 +438,17 @@ static bool boxes_near(const descent* d, const perpi_face_node* a, const perpi_f
            c.y + h.y >= a->lo.y - by && c.z - h.z <= a->hi.z + by && c.z + h.z >= a->lo.z - by;
 }
 
-/* Facets without room for groups, of bodies that are nearer than the margin: the separation along the normal of a
- * present pair is at most their distance, so that none is open by more than the margin, and the facets are searched
- * again without groups. */
+/* Facets without room for groups, of bodies that are nearer than the margin: the separation along
+ * the normal of a present pair is at most their distance, so that none is open by more than the
+ * margin, and the facets are searched again without groups. */
 static bool nothing_left(const perpi_meeting* m)
 {
     return m->apart || (m->orders && m->overflow && m->least <= WITHIN * m->margin);
 }
 
-/* A facet's normal is one of a's features and, reversed, one of b's, up to the rotations that are followed: its two
- * nodes have cones of normals that meet so. For bodies with many faces, of which few are opposite each other. */
+/* A facet's normal is one of a's features and, reversed, one of b's, up to the rotations that are
+ * followed: its two nodes have cones of normals that meet so. For bodies with many faces, of which
+ * few are opposite each other. */
 static bool cones_meet(const descent* d, const perpi_face_node* a, const perpi_face_node* b)
 {
     const double along = d->along ? ALONG_SINE : 0.0;

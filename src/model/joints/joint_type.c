@@ -18,8 +18,8 @@ bool perpi_joint_one_degree(perp_joint_type type)
     return types[type]->driven;
 }
 
-/* Between two dynamic bodies the rows act at a point between their two points, this part of the way from a to b; -1:
- * each at its own. A particle has no lever arm: its own point. */
+/* Between two dynamic bodies the rows act at a point between their two points, this part of the way
+ * from a to b; -1: each at its own. A particle has no lever arm: its own point. */
 static double shared_place(const perpi_joint_at* at)
 {
     const perp_model* model = at->model;

@@ -47,7 +47,8 @@ typedef struct perpi_joint_at {
     double turn[2]; /* whole turns of its angles, in radians */
 } perpi_joint_at;
 
-/* A small displacement of the two sides: of the centres of mass and of the joint's points, and rotation vectors. */
+/* A small displacement of the two sides: of the centres of mass and of the joint's points, and
+ * rotation vectors. */
 typedef struct perpi_joint_shift {
     vec3 centre[2], point[2], turn[2];
     vec3 d; /* of the point of b against that of a */

@@ -1,4 +1,5 @@
-/* src/problem/reformulate/contact_to_reduced.c - contact problem -> friction problem: u = W r + q without velocities.
+/* src/problem/reformulate/contact_to_reduced.c - contact problem -> friction problem: u = W r + q
+ * without velocities.
  *
  * Source     the Delassus operator [T03 (39)-(47)], constraint by constraint
  * Notation   M = L L' per block, Y = L^-1 J': W_ij = sum over the blocks that i and j share of

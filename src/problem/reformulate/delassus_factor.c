@@ -1,6 +1,6 @@
-/* src/problem/reformulate/delassus_factor.c - a factor of the Delassus matrix, W = Y' Y with Y = L^-1 J', and which
- * constraints act on which block: the first stage of reformulations that eliminate the velocities.
- * See reformulate.h. */
+/* src/problem/reformulate/delassus_factor.c - a factor of the Delassus matrix, W = Y' Y with Y =
+ * L^-1 J', and which constraints act on which block: the first stage of reformulations that
+ * eliminate the velocities. See reformulate.h. */
 #include <string.h>
 
 #include "base/context.h"

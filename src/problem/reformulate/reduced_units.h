@@ -1,4 +1,5 @@
-/* src/problem/reformulate/reduced_units.h - a friction problem whose joint rows are in the unit of its contacts.
+/* src/problem/reformulate/reduced_units.h - a friction problem whose joint rows are in the unit of
+ * its contacts.
  *
  * A joint has rows in metres and rows in radians. A method that adds, compares or pivots across rows
  * (the norm of a map, the pivot of an elimination, one rho for a whole constraint) would depend on

@@ -1,4 +1,5 @@
-/* src/problem/reformulate/reformulate.c - the numbering of the unknowns that the reformulations share; see reformulate.h. */
+/* src/problem/reformulate/reformulate.c - the numbering of the unknowns that the reformulations
+ * share; see reformulate.h. */
 #include "problem/reformulate/reformulate.h"
 
 #include <inttypes.h>

@@ -1,5 +1,6 @@
-/* src/problem/reformulate/reformulate.h - what the reformulations share: arrays that only grow, the numbering of the
- * unknowns, the rows of groups, and how a contact's or group's unknowns relate to (v, p).
+/* src/problem/reformulate/reformulate.h - what the reformulations share: arrays that only grow, the
+ * numbering of the unknowns, the rows of groups, and how a contact's or group's unknowns relate to
+ * (v, p).
  *
  * A contact's unknowns are p_n, beta_0 .. beta_{nd-1}, sigma (cone NONE: p_n alone); in the NCP
  * p_n, p_1 .. p_{rows-1}, sigma. A contact that

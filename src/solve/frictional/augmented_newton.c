@@ -64,8 +64,9 @@ enum {
 #define GROWTH_MAX 10.0
 #define DRIFT_MAX 1e3
 
-/* A proximal step that leaves more than STILL of the residual was too short: impulses of redundant contacts move by
- * u / lambda. The next one is ten times longer, unless a lambda of a third of that has failed lately. */
+/* A proximal step that leaves more than STILL of the residual was too short: impulses of redundant
+ * contacts move by u / lambda. The next one is ten times longer, unless a lambda of a third of that
+ * has failed lately. */
 #define STILL 0.7
 #define FAILED_RATIO 3.0
 
@@ -331,7 +332,8 @@ PERPI_INLINE void project_tangent(const perp_constraint* c, int32_t n, double ra
     }
 }
 
-/* The law itself: p_n = max(0, c_n - u_n / omega_n), closed: either sign; p_t in F(mu p_n) nearest to c_t - u_t / omega_t. */
+/* The law itself: p_n = max(0, c_n - u_n / omega_n), closed: either sign; p_t in F(mu p_n) nearest
+ * to c_t - u_t / omega_t. */
 PERPI_INLINE void coulomb_answer(const bodies* s, const perp_constraint* c, int32_t m, bool closed,
                                  double lambda, const double* u, double* d, double* D)
 {
@@ -838,9 +840,9 @@ static void revise_choices(bodies* s, course* k)
 
 /* ---- attempts -------------------------------------------------------------------------------------------*/
 
-/* Proximal steps follow a flow of the impulses, which can circle around a solution. Another ratio of the weights
- * of normal and tangential rows, or longer steps (a smaller lambda), change the flow; so does another starting
- * point, by another regularisation of the interior point method. */
+/* Proximal steps follow a flow of the impulses, which can circle around a solution. Another ratio
+ * of the weights of normal and tangential rows, or longer steps (a smaller lambda), change the
+ * flow; so does another starting point, by another regularisation of the interior point method. */
 static const struct {
     double regularisation; /* 0: goes on from the best point */
     double normal;         /* factor on the weights of normal rows */
@@ -863,8 +865,8 @@ static void return_to_best(bodies* s, course* k)
     check_point(s, k, s->c);
 }
 
-/* budget: Newton steps; falling: counted from where the residual last fell to FALLING of what it was, or choices
- * changed. */
+/* budget: Newton steps; falling: counted from where the residual last fell to FALLING of what it
+ * was, or choices changed. */
 static void run_steps(bodies* s, course* k, bool law, bool falling, int32_t budget)
 {
     const perp_report* report = k->out.report;
@@ -895,8 +897,9 @@ static void run_steps(bodies* s, course* k, bool law, bool falling, int32_t budg
     }
 }
 
-/* Whether the law is violated at few contacts: after a change of a few rows, or where a heap rests but for a few
- * bodies. Then Newton's method mostly finds the answer from there. s->c with the velocities s->uc of its rows. */
+/* Whether the law is violated at few contacts: after a change of a few rows, or where a heap rests
+ * but for a few bodies. Then Newton's method mostly finds the answer from there. s->c with the
+ * velocities s->uc of its rows. */
 static bool differs_locally(bodies* s, const perp_contact_problem* P)
 {
     const proximal prox = {P, 1.0, false};

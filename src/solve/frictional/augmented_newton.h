@@ -27,8 +27,8 @@ typedef struct perpi_newton_choice {
     const bool* pairs;  /* whether any contact is in `closed` */
 } perpi_newton_choice;
 
-/* newton-bodies with choices; P is changed by `revise`. SOLVED: within the tolerance, and nothing changes there.
- * p: the impulses of the last problem. */
+/* newton-bodies with choices; P is changed by `revise`. SOLVED: within the tolerance, and nothing
+ * changes there. p: the impulses of the last problem. */
 PERP_NODISCARD perp_status perpi_newton_choosing(void* self, const perp_contact_problem* P,
                                                  const perpi_newton_choice* choice,
                                                  const perp_solve_options* options, bool warm,

@@ -1,5 +1,5 @@
-/* src/solve/frictional/group_choice.c - which member of a group acts, and with which share of the impulse where two
- * act. See switching.c. */
+/* src/solve/frictional/group_choice.c - which member of a group acts, and with which share of the
+ * impulse where two act. See switching.c. */
 #include <math.h>
 
 #include "solve/frictional/switching.h"
@@ -245,8 +245,8 @@ bool perpi_choose_again(perpi_switching* s, const perp_contact_problem* P, const
     return changed;
 }
 
-/* The members of a group at a point that is not an answer yet. Openings are compared with the largest term of the
- * group, impulses included, as the residual check does. */
+/* The members of a group at a point that is not an answer yet. Openings are compared with the
+ * largest term of the group, impulses included, as the residual check does. */
 typedef struct group_view {
     int32_t widest, cheapest; /* primaries, as in perpi_outlook */
     double size;              /* the largest term */

@@ -469,8 +469,8 @@ static bool is_stopped(const perp_report* report)
 }
 
 /* Choices are made in one solve; *done: it found an answer. If it came near one, the search goes on from
- * there; else v and p are as they were. s->stuck: all groups obey their laws at v and p, and what they leave does not
- * converge: another search would repeat that solve. */
+ * there; else v and p are as they were. s->stuck: all groups obey their laws at v and p, and what
+ * they leave does not converge: another search would repeat that solve. */
 static perp_status choose_inside(perpi_switching* s, const perp_contact_problem* problem,
                                  const perp_solve_options* options, bool warm, double* v, double* p,
                                  perp_report* report, bool* done)

@@ -1,5 +1,5 @@
-/* src/solve/interior/interior_bodies_direction.c - the blocks of the matrix, the directions and how far one may go
- * along them; see interior_bodies.c. */
+/* src/solve/interior/interior_bodies_direction.c - the blocks of the matrix, the directions and how
+ * far one may go along them; see interior_bodies.c. */
 #include <math.h>
 #include <stdatomic.h>
 #include <string.h>

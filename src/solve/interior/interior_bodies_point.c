@@ -1,5 +1,5 @@
-/* src/solve/interior/interior_bodies_point.c - the scaled problem, the start and the residuals of an iterate; see
- * interior_bodies.c. */
+/* src/solve/interior/interior_bodies_point.c - the scaled problem, the start and the residuals of
+ * an iterate; see interior_bodies.c. */
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* src/solve/interior/second_order_cone.h - the algebra of L = { x : |x_1..| <= x_0 }, of up to 4 numbers, that an
- * interior-point method needs.
+/* src/solve/interior/second_order_cone.h - the algebra of L = { x : |x_1..| <= x_0 }, of up to 4
+ * numbers, that an interior-point method needs.
  *
  * Source     Y. Nesterov, M. Todd 1997 for the scaling; its formulas for L as in L. Vandenberghe, "The
  *            CVXOPT linear and quadratic cone program solvers", 2010, sections 4 and 5; the central pair

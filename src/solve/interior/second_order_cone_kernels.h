@@ -1,5 +1,6 @@
 /* src/solve/interior/second_order_cone_kernels.h - the functions of second_order_cone.h, to be compiled into
- * loops over many cones: where n is known there, their loops are unrolled. The same operations in the same order.
+ * loops over many cones: where n is known there, their loops are unrolled. The same operations in
+ * the same order.
  */
 #ifndef PERPI_SECOND_ORDER_CONE_KERNELS_H
 #define PERPI_SECOND_ORDER_CONE_KERNELS_H

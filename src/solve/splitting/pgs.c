@@ -1,4 +1,5 @@
-/* src/solve/splitting/pgs.c - projected Gauss-Seidel: rows in order, each from the newest unknowns (splitting.h). */
+/* src/solve/splitting/pgs.c - projected Gauss-Seidel: rows in order, each from the newest unknowns
+ * (splitting.h). */
 #include "solve/builtin.h"
 #include "solve/splitting/splitting.h"
 

@@ -1,4 +1,5 @@
-/* src/solve/splitting/psor.c - projected successive over-relaxation: Gauss-Seidel with over-relaxation (splitting.h). */
+/* src/solve/splitting/psor.c - projected successive over-relaxation: Gauss-Seidel with
+ * over-relaxation (splitting.h). */
 #include "solve/builtin.h"
 #include "solve/splitting/splitting.h"
 

@@ -602,7 +602,8 @@ static void add_term(void* user, double weight, const double* x)
     H[2] += weight * x[1] * x[1];
 }
 
-/* At x = 3, y = 4. What stands in a square is linearised: of (hypot(x, y) - 2)^2 the part across the radius is 0. */
+/* At x = 3, y = 4. What stands in a square is linearised: of (hypot(x, y) - 2)^2 the part across
+ * the radius is 0. */
 TEST(curvature_of_gauss_and_newton_is_that_of_the_outermost_functions)
 {
     static const struct {

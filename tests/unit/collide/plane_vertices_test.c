@@ -1,5 +1,5 @@
-/* tests/unit/collide/plane_vertices_test.c - of a polyhedron with many vertices over a plane those are left out whose
- * gaps follow from those of others, whatever the rotation within its bound. */
+/* tests/unit/collide/plane_vertices_test.c - of a polyhedron with many vertices over a plane those
+ * are left out whose gaps follow from those of others, whatever the rotation within its bound. */
 #include "collide/narrow/round.h"
 #include "geometry.h"
 #include "perp_test.h"

@@ -1,5 +1,5 @@
-/* tests/unit/collide/polyhedron_apart_test.c - polyhedra that are apart are skipped by a direction that is remembered:
- * the candidates are those of a search without it, to the last bit. */
+/* tests/unit/collide/polyhedron_apart_test.c - polyhedra that are apart are skipped by a direction
+ * that is remembered: the candidates are those of a search without it, to the last bit. */
 #include <stdlib.h>
 #include <string.h>
 

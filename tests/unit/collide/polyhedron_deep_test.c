@@ -1,5 +1,6 @@
-/* tests/unit/collide/polyhedron_deep_test.c - polyhedra that overlap deeply are found with their least depth, whatever
- * the margin: against the depth of the two solids, which is measured by other means. */
+/* tests/unit/collide/polyhedron_deep_test.c - polyhedra that overlap deeply are found with their
+ * least depth, whatever the margin: against the depth of the two solids, which is measured by other
+ * means. */
 #include "base/arena.h"
 #include "collide/polytope/polyhedron.h"
 #include "contact/rules.h"

@@ -436,7 +436,8 @@ TEST(edges_that_run_along_each_other_cross_as_the_turn_says)
 }
 
 /* Boxes and prisms that lie on each other, shifted and turned about the normal: one row for each corner of the
- * overlap of the two faces, no groups, and after any small motion all rows hold exactly if the bodies are apart. */
+ * overlap of the two faces, no groups, and after any small motion all rows hold exactly if the
+ * bodies are apart. */
 TEST(faces_that_lie_flat_on_each_other_need_rows_only)
 {
     candidates t = touches_create();

@@ -1,5 +1,6 @@
-/* tests/unit/collide/polyhedron_trees_test.c - the search for many near features against one that passes every pair
- * of features to the exact decision, in the order of the descent: the same facets, and in the same places. */
+/* tests/unit/collide/polyhedron_trees_test.c - the search for many near features against one that
+ * passes every pair of features to the exact decision, in the order of the descent: the same
+ * facets, and in the same places. */
 #include <stdlib.h>
 #include <string.h>
 

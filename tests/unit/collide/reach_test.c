@@ -1,5 +1,6 @@
-/* tests/unit/collide/reach_test.c - links that joint limits keep apart: at random coordinates within the limits, of
- * random mechanisms, a pair that is left out has no candidates; outside the limits it is not left out. */
+/* tests/unit/collide/reach_test.c - links that joint limits keep apart: at random coordinates
+ * within the limits, of random mechanisms, a pair that is left out has no candidates; outside the
+ * limits it is not left out. */
 #include <string.h>
 
 #include "collide/reach.h"

@@ -273,8 +273,8 @@ TEST(of_any_exponents)
 
 /* ---- from step to step -------------------------------------------------------------------------------- */
 
-/* The body passes all features of the other: the normal turns with it and never jumps or flips, and the row keeps
- * its number. */
+/* The body passes all features of the other: the normal turns with it and never jumps or flips, and
+ * the row keeps its number. */
 TEST(normals_and_numbers_change_little_with_the_pose)
 {
     candidates t = touches_create();

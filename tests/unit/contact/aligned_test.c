@@ -1,8 +1,9 @@
-/* The corners of two faces that are nearly parallel have one normal in a heap: as rows they would contradict each other
- * (src/contact/build.c).
+/* The corners of two faces that are nearly parallel have one normal in a heap: as rows they would
+ * contradict each other (src/contact/build.c).
  *
- * A box on a box, turned by 0.8 about the vertical and tilted: its face meets the other one in eight corners, some of
- * vertices and some of edges. Small balls far apart make the scene a heap. */
+ * A box on a box, turned by 0.8 about the vertical and tilted: its face meets the other one in
+ * eight corners, some of vertices and some of edges. Small balls far apart make the scene a
+ * heap. */
 #include <string.h>
 
 #include "perp_test.h"

@@ -1,11 +1,12 @@
-/* Derivatives of contacts with frozen features, against differences of the collider itself: every pair of shapes that
- * can collide, with the rules of `standard` and `peg`, at random poses, in metres, millimetres and kilometres.
+/* Derivatives of contacts with frozen features, against differences of the collider itself: every
+ * pair of shapes that can collide, with the rules of `standard` and `peg`, at random poses, in
+ * metres, millimetres and kilometres.
  *
- * The contact at a shifted pose is the one with the same key, or, where the number changes by rounding (the end of a
- * capsule's axis over the border of a face belongs to the face or to its edge), the nearest one. Where forward and
- * backward differences disagree, the collider has changed the features in between, and the column is not
- * compared. Of four step sizes the best counts. Shares of contacts that are refused and of columns that are not
- * compared are bounded.
+ * The contact at a shifted pose is the one with the same key, or, where the number changes by
+ * rounding (the end of a capsule's axis over the border of a face belongs to the face or to its
+ * edge), the nearest one. Where forward and backward differences disagree, the collider has changed
+ * the features in between, and the column is not compared. Of four step sizes the best counts.
+ * Shares of contacts that are refused and of columns that are not compared are bounded.
  *
  * PERP_TABLE=N compares N contacts of each pair and prints the errors. */
 #include "../collide/geometry.h"

@@ -239,8 +239,8 @@ TEST(a_recording_that_was_not_finished_is_still_read)
     close_world(&w);
 }
 
-/* 20 fast steps, which stay in memory; then the recorder goes, finished in vain (the simulation went back) or not at
- * all. */
+/* 20 fast steps, which stay in memory; then the recorder goes, finished in vain (the simulation
+ * went back) or not at all. */
 TEST(frames_in_memory_are_written_without_a_finish)
 {
     for (int refused = 0; refused < 2; ++refused) {

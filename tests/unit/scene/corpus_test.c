@@ -27,7 +27,8 @@ static perp_status load_and_step(perp_context* context, const char* path)
     return status;
 }
 
-/* Every file of the folder with this ending is simulated, or is refused with a message; returns how many there are. */
+/* Every file of the folder with this ending is simulated, or is refused with a message; returns how
+ * many there are. */
 static int check_folder(const char* folder, const char* ending, bool good)
 {
     perp_context* context = NULL;

@@ -243,7 +243,8 @@ TEST(no_failed_allocation_leaks_or_changes_the_scene)
     }
 }
 
-/* Bodies a to f: parameters of their own, one of two of them, one of a joint, one through another parameter, one of all. */
+/* Bodies a to f: parameters of their own, one of two of them, one of a joint, one through another
+ * parameter, one of all. */
 static const char shared_text[] =
     "{'parameters': {'ma': 1, 'mb': 2, 'mc': 3, 'md': 4, 'me': 5, 'va': 0.1, 'vb': 0.2, 'rc': 0.3,"
     " 'both': 0.7, 'far': 1.5, 'half': 'far/2', 'mu': 0.3}, 'gravity': [0, 0, -9.8], 'step': 0.01,"

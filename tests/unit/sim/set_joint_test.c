@@ -286,8 +286,8 @@ TEST(of_a_free_mechanism_the_first_body_stays)
     scene_sim_close(&s);
 }
 
-/* Every type, from either side, with the body set apart in place and in orientation; beyond it a chain of joints
- * that are not given, which the same body's pose has opened too. */
+/* Every type, from either side, with the body set apart in place and in orientation; beyond it a
+ * chain of joints that are not given, which the same body's pose has opened too. */
 TEST(a_joint_whose_bodies_were_set_apart_is_closed)
 {
     static const char* const types[] = {"revolute", "prismatic", "cylindrical", "universal",

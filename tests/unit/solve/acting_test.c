@@ -110,8 +110,8 @@ TEST(islands_of_what_acts_have_the_answer_of_the_whole)
     }
 }
 
-/* Impacts that travel through joints, which the sweeps do not see: the contacts that act are known after several
- * rounds only. */
+/* Impacts that travel through joints, which the sweeps do not see: the contacts that act are known
+ * after several rounds only. */
 TEST(contacts_that_the_answer_violates_are_added)
 {
     static line l;

@@ -1,6 +1,6 @@
-/* The matrix I + Y D Y' of bodies and its products, beside loops over single numbers: constraints of any number of
- * rows, bodies of fewer than six velocities, the world at either side, pairs whose constraints do not follow each
- * other, constraints that do not act. */
+/* The matrix I + Y D Y' of bodies and its products, beside loops over single numbers: constraints
+ * of any number of rows, bodies of fewer than six velocities, the world at either side, pairs whose
+ * constraints do not follow each other, constraints that do not act. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,9 @@
-/* tests/unit/solve/interior_bodies_test.c - the interior point method in the space of the bodies' velocities, and
- * newton-bodies from its start, on columns of particles that are solved by hand.
+/* tests/unit/solve/interior_bodies_test.c - the interior point method in the space of the bodies'
+ * velocities, and newton-bodies from its start, on columns of particles that are solved by hand.
  *
  * A column: COUNT particles of mass 1 on top of each other, each pulled down by 1 and sideways by `pull`. The
- * contact below particle i carries the weight COUNT - i and the friction that the particles above it need. */
+ * contact below particle i carries the weight COUNT - i and the friction that the particles above it
+ * need. */
 #include <math.h>
 #include <stdlib.h>
 

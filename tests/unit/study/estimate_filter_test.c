@@ -303,8 +303,8 @@ TEST(windows_on_exact_data_find_friction_where_it_acts_and_say_where_it_does_not
     clean_up(&c);
 }
 
-/* In free flight the motion is linear in g and the start, so the information of the rows that have left the window is exact:
- * the last window knows as much as a fit to all rows. */
+/* In free flight the motion is linear in g and the start, so the information of the rows that have
+ * left the window is exact: the last window knows as much as a fit to all rows. */
 TEST(with_arrival_the_last_window_is_the_fit_to_all_rows)
 {
     enum { ROWS = 14 };

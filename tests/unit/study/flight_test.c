@@ -180,7 +180,8 @@ TEST(a_horizon_ends_what_is_fitted_and_not_what_is_held_out)
     perp_context_destroy(context);
 }
 
-/* One number is the place of the sensor and a size of the scene: unknown, it moves both; else it has the scene's value. */
+/* One number is the place of the sensor and a size of the scene: unknown, it moves both; else it
+ * has the scene's value. */
 TEST(a_sensor_may_name_a_parameter_of_the_scene)
 {
     static const char scene[] = SCENE("0.005", "1");

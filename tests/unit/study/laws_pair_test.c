@@ -1,4 +1,5 @@
-/* The residual of the laws of contact of a pair of states: a planar body of mass 2 whose only contact is a point, pairs made by hand. */
+/* The residual of the laws of contact of a pair of states: a planar body of mass 2 whose only
+ * contact is a point, pairs made by hand. */
 #include <math.h>
 
 #include "perp_test.h"
@@ -154,7 +155,8 @@ TEST(a_sticking_impact_bounds_friction_from_below_only)
     tear_down(&x);
 }
 
-/* Slip that is noise must not be read as sliding: the loss of a sticking contact with a small slip does not depend on mu. */
+/* Slip that is noise must not be read as sliding: the loss of a sticking contact with a small slip
+ * does not depend on mu. */
 TEST(noise_of_a_sticking_contact_does_not_bias_friction)
 {
     fixture x;

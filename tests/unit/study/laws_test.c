@@ -1,4 +1,5 @@
-/* The method `laws`: pairs of states that a simulation or a formula gave, from which friction, restitution and sizes are found again. */
+/* The method `laws`: pairs of states that a simulation or a formula gave, from which friction,
+ * restitution and sizes are found again. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,7 +77,8 @@ static double draw(uint64_t* state)
     return (double)(int64_t)*state * 0x1p-63;
 }
 
-/* Newton's law with Coulomb's friction for an ellipse of mass 1, in closed form: sticking, or sliding towards it. */
+/* Newton's law with Coulomb's friction for an ellipse of mass 1, in closed form: sticking, or
+ * sliding towards it. */
 static void bounce(planar* i, double mu, double e, double k)
 {
     const double a = 0.035, b = 0.025, c = cos(i->pose[2]), s = sin(i->pose[2]);
@@ -171,7 +173,8 @@ TEST(impacts_by_the_law_have_no_residual_and_are_predicted)
     clean_up(s);
 }
 
-/* Envelope theorem: at fixed impulses the derivative is that of the least loss; impulses of the neighbours are found anew here. */
+/* Envelope theorem: at fixed impulses the derivative is that of the least loss; impulses of the
+ * neighbours are found anew here. */
 TEST(the_gradient_of_the_loss_is_that_of_differences)
 {
     make_impacts(30, 0.18, 0.53, 4.0e-4, 0.05);
@@ -301,7 +304,8 @@ TEST(metres_and_millimetres_give_the_same_coefficients_and_the_fitted_study_pred
     CHECK_NEAR(found[1][1], found[0][1], 1e-6);
 }
 
-/* Every impact sticks: noise makes a minimum at the largest ratio of impulses, but any larger mu explains them as well. */
+/* Every impact sticks: noise makes a minimum at the largest ratio of impulses, but any larger mu
+ * explains them as well. */
 TEST(friction_that_only_has_a_lower_limit_is_not_a_confident_number)
 {
     static const double start[] = {0.05, 1.0};

@@ -67,7 +67,8 @@ static void record(fixture* f, perp_sim* sim, double noise)
     }
 }
 
-/* The run of a scene as it is, and a program that starts from other parameters. free_start: with a prior of `noise`. */
+/* The run of a scene as it is, and a program that starts from other parameters. free_start: with a
+ * prior of `noise`. */
 static void make(fixture* f, const char* text, int32_t count, const char* const* name,
                  const perpi_mpec_parameter* parameter, double noise, bool free_start)
 {

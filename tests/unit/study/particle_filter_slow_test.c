@@ -1,4 +1,5 @@
-/* How fast the particle filter on perp's own steps approaches the posterior mean: reference with 1e6 particles, 20 seeds. */
+/* How fast the particle filter on perp's own steps approaches the posterior mean: reference with
+ * 1e6 particles, 20 seeds. */
 #include "perp/perp.h"
 #include "perp_test.h"
 #include "study/estimate.h"
@@ -9,7 +10,8 @@
 
 enum { REFERENCE = 1000000, SEEDS = 20, SIZES = 4, FIRST_SIZE = 100 };
 
-/* A particle that a force of 5 N drags over a floor; friction 0.45 of at most 0.5, so that the bound cuts the posterior off. */
+/* A particle that a force of 5 N drags over a floor; friction 0.45 of at most 0.5, so that the
+ * bound cuts the posterior off. */
 static const char scene[] =
     "{\"dimension\": 2, \"gravity\": [0, -9.81], \"step\": 0.1, \"duration\": 1,"
     " \"parameters\": {\"mu\": 0.2},"

@@ -67,8 +67,8 @@ TEST(draws_and_reflections_stay_within_the_bounds_without_collecting_there)
 }
 
 /* ---- a straight line: unknowns that do not change -----------------------------------------------
- * y = a + b t with noise s. With a flat prior on a and a uniform one on b, wide enough to be felt nowhere, the posterior
- * is the normal distribution of least squares. */
+ * y = a + b t with noise s. With a flat prior on a and a uniform one on b, wide enough to be felt
+ * nowhere, the posterior is the normal distribution of least squares. */
 
 enum { LINE_ROWS = 30 };
 
@@ -222,8 +222,8 @@ TEST(the_distance_from_the_posterior_mean_shrinks_with_the_root_of_the_particles
 }
 
 /* ---- a body with a noisy velocity: the Kalman filter --------------------------------------------
- * x' = x + dt v + sqrt(dt) q w_1, v' = v + sqrt(dt) q w_2; y = c x + p + noise, and p, a random walk, is the parameter. Start:
- * normal. */
+ * x' = x + dt v + sqrt(dt) q w_1, v' = v + sqrt(dt) q w_2; y = c x + p + noise, and p, a random
+ * walk, is the parameter. Start: normal. */
 
 enum { TRACK_ROWS = 25 };
 
@@ -375,8 +375,8 @@ TEST(with_process_noise_the_filter_follows_the_kalman_filter)
     perp_context_destroy(context);
 }
 
-/* The kernel keeps mean and variance. Here the state says nothing of the parameter: the kernel ignores correlations between
- * them (docs/studies.md). */
+/* The kernel keeps mean and variance. Here the state says nothing of the parameter: the kernel
+ * ignores correlations between them (docs/studies.md). */
 TEST(a_parameter_without_noise_of_its_own_keeps_its_variance_through_resamplings)
 {
     perp_context* context = NULL;
