@@ -1,5 +1,5 @@
 /* src/problem/residual.c - the residual check: how far an answer is from each law, recomputed from the
- * problem alone, independently of the method that found it.
+ * problem alone, independently of the method that found it. residual_vector.c: of LCP, MLCP, NCP.
  *
  * Every number is a violation divided by the size of the terms that entered it, so that units drop
  * out and rounding alone gives about 1e-16.
@@ -57,17 +57,6 @@
  *             press on, so that S_c = min(S_c, 1e6 max_r g_r |q_r|), and all rows are one island:
  *             sqrt(W_rr) |r_r| <= 1e8 sum_r m_r' / sqrt(W_rr) with q for b
  *
- * LCP         max_i |min(w_i / S_i, z_i / Z)|, Z = max_j |z_j|, each scale 1 if it is 0,
- *             S_i = |q_i| + sum_j |M_ij| max(|z_j|, 1e-3 Z)
- *             The floor on |z_j| is for rows whose unknowns are all 0 up to rounding (friction of an
- *             open contact): without it the residual of such a row would be a ratio of rounding
- *             errors.
- * MLCP        free i: |w_i| / S_i. Others: |x - mid(lower_i / Z, x - w_i / S_i, upper_i / Z)| with
- *             x = z_i / Z. Z is taken over the unknowns that are not free; in S_i, the floor of a
- *             free unknown is 1e-3 times the largest free one
- * NCP         as the MLCP with S_i = |F_i| + sum_j |dF_i/dz_j| max(|z_j|, floor) at z: for an affine
- *             F within a factor of two the same
- *
  * A scale below 1e-280 counts as 1: products of smaller numbers underflow gradually, and a body
  * with a velocity of 1e-300 (which a stiff damper reaches in a few dozen steps) is at rest.
  *
@@ -80,6 +69,7 @@
 #include "linalg/pair.h"
 #include "problem/cone.h"
 #include "problem/operators.h"
+#include "problem/residual.h"
 
 #define FLOOR_RATIO 1e-6  /* a row much smaller than the largest is compared with that instead */
 #define MOTION_LIMIT 1e4  /* a scale exceeds that of the motion by no more than this */
@@ -90,21 +80,6 @@
 #define ROUNDING (16.0 * DBL_EPSILON) /* of a sum, beside the sizes of its terms */
 #define AT_BOUND 1e-9                 /* of a bound: an impulse this near is at it */
 #define VANISHED 1e-280               /* no scale: see above */
-#define UNKNOWN_FLOOR 1e-3 /* LCP, MLCP, NCP: an unknown much smaller than the largest likewise */
-
-static double larger(double a, double b)
-{
-    return a > b ? a : b; /* both known to be numbers, or caught by the final isfinite */
-}
-
-/* Raises *worst to value; a NaN, once in, stays. */
-static void raise_to(double* worst, double value)
-{
-    if (isnan(*worst) || value <= *worst) {
-        return;
-    }
-    *worst = value;
-}
 
 /* The part of |value| that exceeds its error; error may be NULL. */
 static double excess_over_error(double value, const double* error, int32_t i)
@@ -382,13 +357,13 @@ static void finish_row(const perp_contact_problem* P, const double* p, int32_t r
 {
     const double W = sum.W == 0.0 ? 1.0 : sum.W;
     const double push = W * fabs(p[row]);
-    const double m =
-        larger(larger(larger(fabs(P->b[row]), sum.moving), sum.pushed), given ? push : 0.0);
+    const double m = perpi_larger(
+        perpi_larger(perpi_larger(fabs(P->b[row]), sum.moving), sum.pushed), given ? push : 0.0);
     s->large = s->large || push > RUNAWAY * m;
     s->m[row] = m;
     s->u[row] = sum.u;
     s->W[row] = W;
-    s->a[row] = larger(m, push);
+    s->a[row] = perpi_larger(m, push);
 }
 
 /* A contact of three rows with bodies of six velocities; false: it is not one. */
@@ -462,17 +437,17 @@ static bool scale_constraints(int32_t count, const perp_constraint* constraint, 
         double S = 0.0, m = 0.0;
         for (int32_t r = 0; r < c->rows; ++r) {
             const double unit = unit_of(c, r, s);
-            S = larger(S, s->a[c->row + r] * unit);
-            m = larger(m, s->m[c->row + r] * unit);
+            S = perpi_larger(S, s->a[c->row + r] * unit);
+            m = perpi_larger(m, s->m[c->row + r] * unit);
         }
         s->S[ci] = S;
         s->bracket[ci] = m;
-        raise_to(&U, S);
-        raise_to(&most, m);
+        perpi_raise_to(&U, S);
+        perpi_raise_to(&most, m);
     }
     for (int32_t ci = 0; ci < count; ++ci) {
-        const double S = larger(s->S[ci], FLOOR_RATIO * U);
-        const double m = limit * larger(s->bracket[ci], floor_ratio * most);
+        const double S = perpi_larger(s->S[ci], FLOOR_RATIO * U);
+        const double m = limit * perpi_larger(s->bracket[ci], floor_ratio * most);
         const double limited = S > m && m >= VANISHED ? m : S;
         s->S[ci] = limited < VANISHED ? 1.0 : limited;
         s->bracket[ci] = 0.0;
@@ -498,17 +473,17 @@ static void visit_groups(const perp_contact_problem* P, const scratch* s, double
         for (int32_t i = 1; i < group->count; ++i) {
             const double u_i = s->u[P->constraint[group->member[i]].row];
             m = !(u_i <= m) ? u_i : m;
-            S_g = larger(S_g, s->S[group->member[i]]);
+            S_g = perpi_larger(S_g, s->S[group->member[i]]);
         }
         for (int32_t i = 0; i < group->primary; ++i) {
             const int32_t ci = group->member[i];
             const double u_i = s->u[P->constraint[ci].row];
             s->bracket[ci] += m + (group->primary > 1 && u_i < 0.0 ? -u_i : 0.0);
-            s->S_n[ci] = larger(s->S_n[ci], S_g);
+            s->S_n[ci] = perpi_larger(s->S_n[ci], S_g);
         }
         const int32_t first = P->constraint[group->member[0]].row;
         const double off = m < 0.0 ? excess_over_error(m, P->b_error, first) / S_g : 0.0;
-        raise_to(normal, off);
+        perpi_raise_to(normal, off);
         if (off > *worst) {
             *worst = off;
             *where = group->member[0];
@@ -532,7 +507,8 @@ static double round_friction_off(const perp_constraint* c, int32_t ci, const dou
                                  const scratch* s)
 {
     const double *p_t = p + c->row + 1, *u = s->u + c->row + 1, *W = s->W + c->row + 1;
-    const double W_t = larger(larger(0.0, W[0]), W[1]), radius = c->mu * larger(p[c->row], 0.0);
+    const double W_t = perpi_larger(perpi_larger(0.0, W[0]), W[1]),
+                 radius = c->mu * perpi_larger(p[c->row], 0.0);
     const double x = p_t[0] - u[0] / W_t, y = p_t[1] - u[1] / W_t;
     if (!isfinite(x) || !isfinite(y)) {
         return INFINITY;
@@ -559,7 +535,7 @@ static double friction_off(const perp_constraint* c, int32_t ci, const double* p
     double x[3], target[3], p_t[3], W_t = 0.0;
     for (int32_t i = 0; i < n; ++i) {
         const double e = ellipsoid ? c->e[i] : 1.0;
-        W_t = larger(W_t, e * e * s->W[c->row + 1 + i]);
+        W_t = perpi_larger(W_t, e * e * s->W[c->row + 1 + i]);
     }
     for (int32_t i = 0; i < n; ++i) {
         const double e = ellipsoid ? c->e[i] : 1.0;
@@ -589,7 +565,7 @@ static double joint_off(const perp_constraint* c, int32_t ci, const double* lowe
             t = t < lower[r] ? lower[r] : (t > upper[r] ? upper[r] : t);
             off = s->W[r] * fabs(p[r] - t);
         }
-        raise_to(&worst, unit_of(c, r - c->row, s) * off);
+        perpi_raise_to(&worst, unit_of(c, r - c->row, s) * off);
     }
     return worst / s->S[ci];
 }
@@ -604,19 +580,19 @@ static double dynamics_off(const perp_contact_problem* P, const scratch* s)
         const int32_t d = P->dof[i], nv = P->dof[i + 1] - d;
         for (int32_t r = 0; r < nv; ++r) {
             root[d + r] = sqrt(M[r * nv + r]);
-            raise_to(&ratio, s->size[d + r] / root[d + r]);
-            raise_to(&motion, s->n[d + r] / root[d + r]);
+            perpi_raise_to(&ratio, s->size[d + r] / root[d + r]);
+            perpi_raise_to(&motion, s->n[d + r] / root[d + r]);
         }
         M += (size_t)nv * (size_t)nv;
     }
     for (int32_t i = 0; i < P->dof_count; ++i) {
         const double t = s->size[i];
         const double off = excess_over_error(s->force[i], P->k_error, i);
-        const double scale = larger(t, FLOOR_RATIO * root[i] * ratio);
-        raise_to(&worst, off / (scale < VANISHED ? 1.0 : scale));
+        const double scale = perpi_larger(t, FLOOR_RATIO * root[i] * ratio);
+        perpi_raise_to(&worst, off / (scale < VANISHED ? 1.0 : scale));
         if (off > ROUNDING * t) {
-            const double N = larger(s->n[i], MOTION_FLOOR * root[i] * motion);
-            raise_to(&worst, N >= VANISHED ? (off - ROUNDING * t) / N : 0.0);
+            const double N = perpi_larger(s->n[i], MOTION_FLOOR * root[i] * motion);
+            perpi_raise_to(&worst, N >= VANISHED ? (off - ROUNDING * t) / N : 0.0);
         }
     }
     return worst;
@@ -662,7 +638,7 @@ static void subtract_rounding(const perp_contact_problem* P, scratch* s)
         const perp_constraint* c = &P->constraint[ci];
         double own = 0.0;
         for (int32_t r = 0; r < c->rows && c->kind != PERP_CONSTRAINT_CONTACT; ++r) {
-            own = larger(own, s->a[c->row + r] * unit_of(c, r, s));
+            own = perpi_larger(own, s->a[c->row + r] * unit_of(c, r, s));
         }
         for (int32_t r = 0; c->kind != PERP_CONSTRAINT_CONTACT && own < s->S[ci] && r < c->rows;
              ++r) {
@@ -744,7 +720,7 @@ static void measure_islands(const perp_contact_problem* P, const double* p, cons
                                    ? P->compliance[r]
                                    : 0.0;
             const double given = c_r > 0.0 ? s->W[r] * fabs(P->b[r]) / c_r : fabs(P->b[r]);
-            *sum += larger(given, push) / sqrt(s->W[r]);
+            *sum += perpi_larger(given, push) / sqrt(s->W[r]);
         }
     }
 }
@@ -757,7 +733,7 @@ static void charge_runaway(const perp_constraint* c, int32_t ci, int32_t row, do
                   : row == c->row                    ? &r->normal
                                                      : &r->friction;
     const double off = ratio / RUNAWAY;
-    raise_to(law, off);
+    perpi_raise_to(law, off);
     if (off > r->worst) {
         r->worst = off;
         r->worst_constraint = ci;
@@ -823,12 +799,12 @@ static perp_contact_residual visit_laws(int32_t count, const perp_constraint* co
         if (c->kind == PERP_CONSTRAINT_CONTACT) {
             const double normal = normal_off(c, ci, p, s);
             const double friction = friction_off(c, ci, p, s);
-            raise_to(&r.normal, normal);
-            raise_to(&r.friction, friction);
-            off = larger(normal, friction);
+            perpi_raise_to(&r.normal, normal);
+            perpi_raise_to(&r.friction, friction);
+            off = perpi_larger(normal, friction);
         } else {
             off = joint_off(c, ci, lower, upper, p, s);
-            raise_to(&r.joints, off);
+            perpi_raise_to(&r.joints, off);
         }
         if (off > worst) {
             worst = off;
@@ -840,7 +816,7 @@ static perp_contact_residual visit_laws(int32_t count, const perp_constraint* co
         !isfinite(r.joints)) {
         return not_finite;
     }
-    r.worst = larger(larger(r.dynamics, r.normal), larger(r.friction, r.joints));
+    r.worst = perpi_larger(perpi_larger(r.dynamics, r.normal), perpi_larger(r.friction, r.joints));
     if (r.dynamics > worst) {
         r.worst_constraint = -1;
         r.runaway = 0.0;
@@ -963,8 +939,8 @@ static void visit_friction_rows(const perp_friction_problem* P, const double* p,
         }
         for (int32_t r = 0; r < c->rows; ++r) {
             W[r] = W[r] == 0.0 ? 1.0 : W[r];
-            a[r] = larger(fabs(P->q[c->row + r]), a[r]);
-            s->m[c->row + r] = larger(
+            a[r] = perpi_larger(fabs(P->q[c->row + r]), a[r]);
+            s->m[c->row + r] = perpi_larger(
                 fabs(P->q[c->row + r]),
                 is_given(c, c->row + r, P->lower, P->upper, p) ? W[r] * fabs(p[c->row + r]) : 0.0);
         }
@@ -978,7 +954,7 @@ static void find_friction_runaway(const perp_friction_problem* P, const double* 
     for (int32_t k = 0; k < P->row_count; ++k) {
         const double root = sqrt(s->W[k]);
         e += s->m[k] / root;
-        most = larger(most, root * fabs(p[k]));
+        most = perpi_larger(most, root * fabs(p[k]));
     }
     if (e < VANISHED || !(most > RUNAWAY * e)) {
         return;
@@ -1020,124 +996,4 @@ perp_contact_residual perp_friction_check_residual(const perp_friction_problem* 
     find_friction_runaway(problem, r, &s, &found);
     return visit_laws(problem->constraint_count, problem->constraint, problem->lower,
                       problem->upper, r, &s, found);
-}
-
-/* ---- LCP, MLCP, NCP --------------------------------------------------------------------------------*/
-
-double perp_lcp_check_residual(const perp_lcp* problem, const double* z)
-{
-    const int32_t n = problem->n;
-    double Z = 0.0, worst = 0.0;
-    for (int32_t i = 0; i < n; ++i) {
-        if (!isfinite(z[i])) {
-            return INFINITY;
-        }
-        Z = larger(Z, fabs(z[i]));
-    }
-    const double floor_z = UNKNOWN_FLOOR * Z;
-    Z = Z == 0.0 ? 1.0 : Z;
-    for (int32_t i = 0; i < n; ++i) {
-        const double* M_i = problem->M + (size_t)i * (size_t)n;
-        double w = problem->q[i], S = fabs(w);
-        for (int32_t j = 0; j < n; ++j) {
-            w += M_i[j] * z[j];
-            S += fabs(M_i[j]) * larger(fabs(z[j]), floor_z);
-        }
-        if (!isfinite(S) || !isfinite(w)) {
-            return INFINITY;
-        }
-        const double open = w / (S == 0.0 ? 1.0 : S), push = z[i] / Z;
-        raise_to(&worst, fabs(open < push ? open : push));
-    }
-    return worst;
-}
-
-/* The largest unknowns: [0] of those with a bound, [1] of the free ones. */
-typedef struct unknown_sizes {
-    double of[2];
-} unknown_sizes;
-
-static int is_free(const double* lower, const double* upper, int32_t i)
-{
-    return isinf(lower[i]) && isinf(upper[i]) ? 1 : 0;
-}
-
-static unknown_sizes measure_unknowns(int32_t n, const double* lower, const double* upper,
-                                      const double* z)
-{
-    unknown_sizes Z = {{0.0, 0.0}};
-    for (int32_t i = 0; i < n; ++i) {
-        double* size = &Z.of[is_free(lower, upper, i)];
-        *size = larger(*size, fabs(z[i]));
-    }
-    return Z;
-}
-
-/* The natural map of a box, rows scaled by S, unknowns by Z. */
-static double box_residual(int32_t n, const double* lower, const double* upper, const double* z,
-                           const double* w, const double* S, unknown_sizes sizes)
-{
-    const double Z = sizes.of[0] == 0.0 ? 1.0 : sizes.of[0];
-    double worst = 0.0;
-    for (int32_t i = 0; i < n; ++i) {
-        if (!isfinite(w[i]) || !isfinite(S[i])) {
-            return INFINITY;
-        }
-        const double open = w[i] / (S[i] == 0.0 ? 1.0 : S[i]);
-        if (is_free(lower, upper, i)) {
-            raise_to(&worst, fabs(open));
-            continue;
-        }
-        const double x = z[i] / Z, l = lower[i] / Z, u = upper[i] / Z;
-        const double t = x - open;
-        raise_to(&worst, fabs(x - (t < l ? l : (t > u ? u : t))));
-    }
-    return isfinite(worst) ? worst : INFINITY;
-}
-
-double perp_mlcp_check_residual(const perp_mlcp* problem, const double* z, double* work)
-{
-    const perp_sparse* M = &problem->M;
-    const int32_t n = M->cols;
-    double *w = work, *S = work + n;
-    if (!perpi_all_finite((size_t)n, z)) {
-        return INFINITY;
-    }
-    const unknown_sizes Z = measure_unknowns(n, problem->lower, problem->upper, z);
-    for (int32_t i = 0; i < n; ++i) {
-        w[i] = problem->q[i];
-        S[i] = fabs(w[i]);
-    }
-    for (int32_t j = 0; j < n; ++j) {
-        const double least = UNKNOWN_FLOOR * Z.of[is_free(problem->lower, problem->upper, j)];
-        const double size = larger(fabs(z[j]), least);
-        for (int32_t e = M->start[j]; e < M->start[j + 1]; ++e) {
-            w[M->row[e]] += M->value[e] * z[j];
-            S[M->row[e]] += fabs(M->value[e]) * size;
-        }
-    }
-    return box_residual(n, problem->lower, problem->upper, z, w, S, Z);
-}
-
-double perp_ncp_check_residual(const perp_ncp* problem, const double* z, double* work)
-{
-    const perp_sparse* pattern = &problem->pattern;
-    const int32_t n = problem->n;
-    double *w = work, *S = work + n, *value = work + 2 * (size_t)n;
-    if (!perpi_all_finite((size_t)n, z) || problem->function(problem->user, z, w) != PERP_OK ||
-        problem->jacobian(problem->user, z, value) != PERP_OK) {
-        return INFINITY;
-    }
-    const unknown_sizes Z = measure_unknowns(n, problem->lower, problem->upper, z);
-    for (int32_t i = 0; i < n; ++i) {
-        S[i] = fabs(w[i]);
-    }
-    for (int32_t j = 0; j < n; ++j) {
-        const double least = UNKNOWN_FLOOR * Z.of[is_free(problem->lower, problem->upper, j)];
-        const double size = larger(fabs(z[j]), least);
-        for (int32_t e = pattern->start[j]; e < pattern->start[j + 1]; ++e) {
-            S[pattern->row[e]] += fabs(value[e]) * size;
-        }
-    }
-    return box_residual(n, problem->lower, problem->upper, z, w, S, Z);
 }
