@@ -8,52 +8,12 @@
 #include <string.h>
 
 #include "base/threads.h"
-#include "collide/broad.h"
-#include "collide/collide.h"
+#include "collide/collider.h"
 #include "collide/narrow/patch.h"
-#include "collide/polytope/polyhedron.h"
 #include "collide/reach.h"
 
 /* Times the scene's length: a shallower overlap is rounding. */
 #define SIDE_DEPTH 1e-9
-
-/* A shape without bounds, at its world pose. */
-typedef struct endless {
-    int32_t shape, body;
-    vec3 n;
-    double offset;
-} endless;
-
-/* Cached answer of the model for a pair of bodies of which one is restricted; the model compares
- * names, which is slow. An entry is overwritten when another pair needs its place: only speed
- * depends on the cache. */
-typedef struct answer {
-    int32_t a, b; /* a < b; equal: empty */
-    bool collides;
-} answer;
-
-/* The routine of two types of shapes, looked up once: the list of pairs is long. */
-typedef struct routine {
-    perpi_pair_fn find;
-    bool flipped;
-} routine;
-/* What the candidates of a pair depend on, beside the poses, and where they are. */
-typedef struct pair_record {
-    perpi_broad_pair pair;
-    const perpi_candidate_rule* rule;
-    double reach, patch, turn, turn_most;
-    int32_t owner, spins;
-    vec3 spin[PERPI_SPINS];
-    bool relative;      /* reach may be less than the margins */
-    bool turn_bound;    /* turn_most is less than that of the margins */
-    bool sided, always; /* the side of the pair is known; side_always */
-    vec3 side;
-    size_t first, count; /* candidates */
-    double deepest;
-    int32_t overflow;
-    perpi_still_pair* still; /* its memory, or NULL */
-    perpi_separation separation;
-} pair_record;
 
 enum {
     PAIR_GRAIN = 100, /* pairs for a thread to gain */
@@ -61,220 +21,6 @@ enum {
 
 /* Room for what contacts change of the expected motion: of it, and of the margins. */
 static const double MORE_TRAVEL = 1.1, PART_OF_MARGIN = 0.2;
-
-struct perpi_collider {
-    perp_context* context;
-    routine plain[PERP_SHAPE_TYPE_COUNT][PERP_SHAPE_TYPE_COUNT];
-    routine grouped[PERP_SHAPE_TYPE_COUNT][PERP_SHAPE_TYPE_COUNT];
-    const perp_model* model;
-    perpi_broad broad;
-    perpi_pose* pose; /* of each shape, world */
-    bool* placed;     /* of each shape: it has the frame of its body */
-    endless* plane;
-    size_t plane_count;
-    answer* cache;
-    size_t cache_mask;
-    size_t candidates;
-    const perpi_candidate_rule* rule;
-    const perpi_candidate_exception* exception;
-    size_t exception_count;
-    const perpi_turn* turn; /* per body, or NULL */
-    int32_t spins;
-    const double* turn_most;          /* per body, or NULL */
-    const perpi_body_motion* motion;  /* likewise */
-    bool again;                       /* the last call was for the same step */
-    const perpi_candidate_side* side; /* of pairs, or NULL */
-    size_t side_count;
-    bool side_always;
-    perpi_candidate_list list;
-    perpi_still_pair* still; /* by the hash of the pair's shapes */
-    size_t still_count;      /* a power of two, or 0 */
-    bool polyhedra;          /* the model has some */
-    bool leaves;             /* and one with many faces */
-    bool many_vertices;      /* and one with many vertices */
-    uint32_t pass;
-    /* the last call */
-    pair_record *record, *last;
-    size_t record_capacity, last_capacity, last_count;
-    perpi_candidate* last_item; /* its candidates */
-    size_t last_item_capacity;
-    perpi_pose* last_pose; /* of each body */
-    bool* moved;           /* bodies whose pose has changed since */
-    double last_length;
-    perpi_candidate_list* lane; /* of other threads */
-    perpi_reach* reach;         /* pairs that joints keep apart, or NULL */
-};
-
-/* For the types of shapes that the model has. */
-static void find_routines(perpi_collider* c)
-{
-    bool present[PERP_SHAPE_TYPE_COUNT] = {false};
-    for (size_t i = 0; i < c->model->shape_count; ++i) {
-        present[c->model->shape[i].type] = true;
-    }
-    for (size_t i = 0; i < c->model->shape_count; ++i) {
-        const perpi_polyhedron* p = c->model->shape[i].polyhedron;
-        c->leaves = c->leaves || (p != NULL && p->face_count > PERPI_MANY_FACES);
-        c->many_vertices =
-            c->many_vertices || (p != NULL && p->vertex_count >= PERPI_MANY_VERTICES);
-    }
-    c->polyhedra = present[PERP_SHAPE_BOX] || present[PERP_SHAPE_POLYHEDRON];
-    for (int a = 0; a < PERP_SHAPE_TYPE_COUNT; ++a) {
-        for (int b = 0; b < PERP_SHAPE_TYPE_COUNT; ++b) {
-            if (present[a] && present[b]) {
-                routine *plain = &c->plain[a][b], *grouped = &c->grouped[a][b];
-                plain->find =
-                    perpi_pair_find(false, (perp_shape_type)a, (perp_shape_type)b, &plain->flipped);
-                grouped->find = perpi_pair_find(true, (perp_shape_type)a, (perp_shape_type)b,
-                                                &grouped->flipped);
-            }
-        }
-    }
-}
-
-perp_status perpi_collider_create(perp_context* context, const perp_model* model,
-                                  perpi_collider** collider)
-{
-    perpi_collider* c = NULL;
-    perp_status status = perpi_alloc(context, 1, sizeof *c, &c);
-    if (status != PERP_OK) {
-        return status;
-    }
-    c->context = context;
-    c->model = model;
-    c->broad.context = context;
-    c->list.context = context;
-
-    find_routines(c);
-    size_t planes = 0, restricted = 0;
-    for (size_t i = 0; i < model->shape_count; ++i) {
-        planes += perpi_shape_ops_of(model->shape[i].type)->bounded ? 0 : 1;
-    }
-    for (size_t i = 0; i < model->body_count; ++i) {
-        restricted += model->body[i].restricted ? 1 : 0;
-    }
-    size_t places = 0;
-    if (restricted > 0) {
-        for (places = 64; places < 8 * restricted && places < (size_t)1 << 20;) {
-            places *= 2;
-        }
-        c->cache_mask = places - 1;
-    }
-    status = perpi_alloc(context, model->shape_count, sizeof *c->pose, &c->pose);
-    if (status == PERP_OK) {
-        status = perpi_alloc(context, model->body_count, sizeof *c->last_pose, &c->last_pose);
-    }
-    if (status == PERP_OK) {
-        status = perpi_alloc(context, model->body_count, sizeof *c->moved, &c->moved);
-    }
-    if (status == PERP_OK) {
-        status = perpi_alloc(context, model->shape_count, sizeof *c->placed, &c->placed);
-    }
-    for (size_t i = 0; status == PERP_OK && i < model->shape_count; ++i) {
-        const perpi_pose* p = &model->shape[i].local;
-        const mat3 one = m3_identity();
-        c->placed[i] = p->x.x == 0.0 && p->x.y == 0.0 && p->x.z == 0.0 && p->q.w == 1.0 &&
-                       memcmp(&p->R, &one, sizeof one) == 0;
-    }
-    if (status == PERP_OK) {
-        status = perpi_alloc(context, planes, sizeof *c->plane, &c->plane);
-    }
-    if (status == PERP_OK) {
-        status = perpi_alloc(context, places, sizeof *c->cache, &c->cache);
-    }
-    if (status == PERP_OK) {
-        status = perpi_grow(context, &c->broad.item, &c->broad.item_capacity, model->shape_count,
-                            sizeof *c->broad.item);
-    }
-    if (status != PERP_OK) {
-        perpi_collider_destroy(c);
-        return status;
-    }
-    *collider = c;
-    return PERP_OK;
-}
-
-void perpi_collider_destroy(perpi_collider* collider)
-{
-    if (collider == NULL) {
-        return;
-    }
-    perp_context* context = collider->context;
-    perpi_broad_free(&collider->broad);
-    perpi_free(context, collider->pose);
-    perpi_free(context, collider->placed);
-    perpi_free(context, collider->plane);
-    perpi_free(context, collider->cache);
-    perpi_free(context, collider->list.item);
-    perpi_free(context, collider->list.leaves);
-    perpi_free(context, collider->still);
-    perpi_free(context, collider->record);
-    perpi_free(context, collider->last);
-    perpi_free(context, collider->last_item);
-    perpi_free(context, collider->last_pose);
-    perpi_free(context, collider->moved);
-    for (int32_t i = 1; collider->lane != NULL && i < PERPI_LANES_MOST; ++i) {
-        perpi_free(context, collider->lane[i].item);
-        perpi_free(context, collider->lane[i].leaves);
-    }
-    perpi_free(context, collider->lane);
-    perpi_reach_free(context, collider->reach);
-    perpi_free(context, collider);
-}
-
-void perpi_collider_set_rule(perpi_collider* collider, const perpi_candidate_rule* rule,
-                             const perpi_candidate_exception* exception, size_t count)
-{
-    collider->rule = rule;
-    collider->exception = exception;
-    collider->exception_count = count;
-}
-
-void perpi_collider_set_turn(perpi_collider* collider, const perpi_turn* turn, int32_t count)
-{
-    collider->turn = turn;
-    collider->spins = count;
-}
-
-void perpi_collider_set_turn_most(perpi_collider* collider, const double* most)
-{
-    collider->turn_most = most;
-}
-
-void perpi_collider_set_motion(perpi_collider* collider, const perpi_body_motion* motion,
-                               bool again)
-{
-    collider->motion = motion;
-    collider->again = motion != NULL && again;
-}
-
-void perpi_collider_set_sides(perpi_collider* collider, const perpi_candidate_side* side,
-                              size_t count, bool always)
-{
-    collider->side = side;
-    collider->side_count = side != NULL ? count : 0;
-    collider->side_always = always;
-}
-
-bool perpi_collider_has_many_vertices(const perpi_collider* collider)
-{
-    return collider->many_vertices;
-}
-
-double perpi_collider_deepest(const perpi_collider* collider)
-{
-    return collider->list.deepest;
-}
-
-int32_t perpi_collider_overflow(const perpi_collider* collider)
-{
-    return collider->list.overflow;
-}
-
-size_t perpi_collider_candidates(const perpi_collider* collider)
-{
-    return collider->candidates;
-}
 
 /* ---- world poses and boxes ---------------------------------------------------------------------- */
 
@@ -357,41 +103,6 @@ static perp_status find_plane_pairs(perpi_collider* c)
 }
 
 /* ---- the narrow phase ---------------------------------------------------------------------------- */
-
-static bool may_collide(perpi_collider* c, int32_t a, int32_t b)
-{
-    if (!c->model->body[a].restricted && !c->model->body[b].restricted) {
-        return c->model->joined_count == 0 || !perpi_model_joined(c->model, a, b);
-    }
-    const uint64_t hash = ((uint64_t)(uint32_t)a << 32 | (uint32_t)b) * 0x9E3779B97F4A7C15ULL;
-    answer* place = &c->cache[(size_t)(hash >> 40) & c->cache_mask];
-    if (place->a != a || place->b != b) {
-        *place = (answer){a, b, perp_model_pair_collides(c->model, a, b)};
-    }
-    return place->collides;
-}
-
-bool perpi_collider_allows(perpi_collider* collider, int32_t a, int32_t b)
-{
-    return may_collide(collider, a, b);
-}
-
-static bool collider_allows(void* user, int32_t a, int32_t b)
-{
-    return may_collide(user, a, b);
-}
-
-perp_status perpi_collider_find_reach(perpi_collider* c, const perpi_collider* like)
-{
-    perpi_reach_free(c->context, c->reach);
-    return like != NULL ? perpi_reach_copy(c->context, c->model, like->reach, &c->reach)
-                        : perpi_reach_find(c->context, c->model, collider_allows, c, &c->reach);
-}
-
-int32_t perpi_collider_out_of_reach(const perpi_collider* collider)
-{
-    return perpi_reach_count(collider->reach);
-}
 
 static void sort_features(perpi_candidate* item, size_t count)
 {
@@ -882,7 +593,7 @@ static void drop_pairs(perpi_collider* c)
     size_t kept = 0;
     for (size_t i = 0; i < c->broad.pair_count; ++i) {
         const perpi_broad_pair pair = c->broad.pair[i];
-        if (may_collide(c, pair.body_a, pair.body_b)) {
+        if (perpi_collider_allows(c, pair.body_a, pair.body_b)) {
             c->record[kept].still = memory_of(c, &pair);
             c->broad.pair[kept++] = pair;
         }
