@@ -532,6 +532,21 @@ static void print_out_of_reach(const perp_sim* sim)
     }
 }
 
+/* Where in the step joints have the direction of their forces. */
+static void print_joint_direction(const perp_model* model, const perp_sim_def* run)
+{
+    if (perp_model_joint_count(model) == 0) {
+        return;
+    }
+    const perp_joint_choice choice = perp_joint_choose(model, run);
+    printf("  joints         direction %s%s", run->joint_choice ? "auto: " : "",
+           choice.middle ? "middle" : "start");
+    if (run->joint_choice) {
+        printf(" (%s)", choice.reason);
+    }
+    printf("%s\n", run->joint_correction ? ", corrected" : "");
+}
+
 static void print_text(const perp_scene* scene, const perp_sim* sim, double penetration)
 {
     const perp_model* model = perp_scene_model(scene);
@@ -585,6 +600,7 @@ static void print_text(const perp_scene* scene, const perp_sim* sim, double pene
     } else {
         printf("  margin         %.9g\n", run.margin);
     }
+    print_joint_direction(model, &run);
     cli_parameters_print(scene);
     if (penetration > 0.0) {
         printf("  overlap        %.3g at the start\n", penetration);

@@ -63,6 +63,18 @@ def check_names_the_model_and_the_reason():
 
 
 @test
+def check_names_the_direction_of_joints_and_the_reason():
+    hinge = {"name": "a", "type": "revolute", "a": "world", "b": "cube", "at": [0, 0, 0.3], "axis": [0, 1, 0]}
+    for changes, line in (({}, "direction auto: middle (an open mechanism whose bodies meet nothing)"),
+                          ({"stepper": "implicit"}, "direction auto: start (for the stepper 'stewart-trinkle' only)"),
+                          ({"joint_direction": "start"}, "direction start"),
+                          ({"joint_direction": "middle"}, "direction middle")):
+        text = perp("check", write([CUBE], joints=[hinge], **changes)).out
+        assert f"  joints         {line}\n" in text, text
+    assert "direction" not in perp("check", write([CUBE])).out
+
+
+@test
 def a_named_model_is_no_choice():
     answer = perp("check", write([PLATE, CUBE], contact="standard"), "--json").json
     assert answer["contact"] == "standard" and "contact_choice" not in answer
