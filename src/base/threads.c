@@ -27,8 +27,8 @@
 /* How long a thread spins before it sleeps: SPIN_MOST, about what it costs to sleep and be woken,
  * as long as its waits are not much longer; after each long one half of that, down to
  * SPIN_LEAST. */
-#define SPIN_MOST 40e-6
-#define SPIN_LEAST 2e-6
+#define SPIN_MOST 200e-6
+#define SPIN_LEAST 20e-6
 enum { PAUSES = 32 }; /* between two looks at the clock */
 
 typedef struct gate {

@@ -43,7 +43,7 @@ enum {
     ROWS_MAX = PERPI_BODY_ROWS_MAX,
     SIDE = PERPI_BODY_SIDE,
     HALVINGS = 10,
-    GRAIN = 250, /* constraints for a thread to gain */
+    GRAIN = 1000, /* constraints for a thread to gain */
 };
 
 #define LAMBDA_MAX 1.0

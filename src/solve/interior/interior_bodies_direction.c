@@ -8,7 +8,7 @@
 #include "linalg/dense.h"
 #include "solve/interior/interior_bodies.h"
 
-enum { ROWS_MAX = PERPI_BODY_ROWS_MAX, GRAIN = 150 }; /* GRAIN: constraints for a thread to gain */
+enum { ROWS_MAX = PERPI_BODY_ROWS_MAX, GRAIN = 600 }; /* GRAIN: constraints for a thread to gain */
 
 #define TURN_MAX 0.7 /* rad: the direction of sliding turns by no more in an iteration */
 
