@@ -9,7 +9,7 @@
 enum { ROWS_MAX = PERPI_BODY_ROWS_MAX, SIDE = PERPI_BODY_SIDE };
 
 enum { GRAIN = 1000 }; /* constraints for a thread to gain: some 20 microseconds */
-#define FEWER 0.8     /* so many of the constraints that a pattern has act: it is found again */
+#define FEWER 0.8      /* so many of the constraints that a pattern has act: it is found again */
 
 perp_status perpi_body_matrix_create(perp_context* context, perpi_body_matrix* m)
 {
