@@ -192,6 +192,14 @@ static bool keeps_bounds(const perp_contact_problem* P, const perp_constraint* c
            (*active || (x <= lower && p[0] == lower) || (x >= upper && p[0] == upper));
 }
 
+/* R of row r: SIGMA times its stiffness, with its own compliance. */
+static double multiplier_weight(const perp_contact_problem* P, const perp_constraint* c, int32_t r,
+                                double W)
+{
+    const double soft = compliance_of(P, c, r);
+    return soft > 0.0 ? 1.0 / (soft + (W - soft) / SIGMA) : SIGMA / W;
+}
+
 /* R of the rows; false: a contact slips, or a law is none that the correction knows. A compliant row,
  * u + c p = 0, has dp = -(u + c p + J dv) / c. */
 static bool find_active(const warm* w)
@@ -219,8 +227,7 @@ static bool find_active(const warm* w)
             return false;
         }
         for (int32_t r = 0; r < c->rows; ++r) {
-            const double soft = compliance_of(P, c, r);
-            R[r] = !active ? 0.0 : soft > 0.0 ? 1.0 / (soft + (W[r] - soft) / SIGMA) : SIGMA / W[r];
+            R[r] = active ? multiplier_weight(P, c, r, W[r]) : 0.0;
         }
         any = any || (active && c->kind == PERP_CONSTRAINT_CONTACT);
     }
@@ -885,8 +892,7 @@ static bool find_resting(const warm* w, const double* guess, bool known)
             return false;
         }
         for (int32_t r = 0; r < c->rows; ++r) {
-            const double soft = compliance_of(P, c, r);
-            R[r] = !active ? 0.0 : soft > 0.0 ? 1.0 / (soft + (W[r] - soft) / SIGMA) : SIGMA / W[r];
+            R[r] = active ? multiplier_weight(P, c, r, W[r]) : 0.0;
             if (contact && known && active && !(fabs(perpi_row_velocity(P, c, r, guess)) <= rest)) {
                 return false;
             }

@@ -485,30 +485,6 @@ bool perpi_joint_system_factor(perpi_joint_system* s, const perpi_formulation* f
     return s->serial ? perpi_tridiagonal_factor(&s->chain) : perpi_block_lu_factor(s->lu);
 }
 
-/* v <- v - sum_i x_i Y_i over the rows of a side, in their order. */
-static void subtract_rows(int32_t n, int32_t rows, const double* restrict Y,
-                          const double* restrict x, double* restrict v)
-{
-    if (n == 6) {
-        perpi_pair2 a = perpi_pair2_at(v), b = perpi_pair2_at(v + 2), c = perpi_pair2_at(v + 4);
-        for (int32_t i = 0; i < rows; ++i, Y += 6) {
-            const perpi_pair2 by = perpi_pair2_both(x[i]);
-            a -= perpi_pair2_at(Y) * by;
-            b -= perpi_pair2_at(Y + 2) * by;
-            c -= perpi_pair2_at(Y + 4) * by;
-        }
-        perpi_pair2_put(a, v);
-        perpi_pair2_put(b, v + 2);
-        perpi_pair2_put(c, v + 4);
-        return;
-    }
-    for (int32_t i = 0; i < rows; ++i, Y += n) {
-        for (int32_t k = 0; k < n; ++k) {
-            v[k] -= Y[k] * x[i];
-        }
-    }
-}
-
 void perpi_joint_system_solve(perpi_joint_system* s, const perpi_formulation* f, double* r,
                               double* v, double* p)
 {
@@ -533,7 +509,7 @@ void perpi_joint_system_solve(perpi_joint_system* s, const perpi_formulation* f,
             const int32_t block = c->block[side];
             const int32_t n = block >= 0 ? f->dof[block + 1] - f->dof[block] : 0;
             if (n > 0) {
-                subtract_rows(n, c->rows, s->Y + at, x, v + f->dof[block]);
+                perpi_subtract_rows(n, c->rows, s->Y + at, x, v + f->dof[block]);
                 at += (size_t)(c->rows * n);
             }
         }

@@ -152,30 +152,6 @@ static void find_stiffness(const perpi_step* step, const double* R, double* K)
     }
 }
 
-/* z <- z - sum_r p_r J_r over the rows of a side, in their order. */
-static void subtract_impulses(int32_t n, int32_t rows, const double* restrict J,
-                              const double* restrict p, double* restrict z)
-{
-    if (n == 6) {
-        perpi_pair2 a = perpi_pair2_at(z), b = perpi_pair2_at(z + 2), c = perpi_pair2_at(z + 4);
-        for (int32_t r = 0; r < rows; ++r, J += 6) {
-            const perpi_pair2 by = perpi_pair2_both(p[r]);
-            a -= perpi_pair2_at(J) * by;
-            b -= perpi_pair2_at(J + 2) * by;
-            c -= perpi_pair2_at(J + 4) * by;
-        }
-        perpi_pair2_put(a, z);
-        perpi_pair2_put(b, z + 2);
-        perpi_pair2_put(c, z + 4);
-        return;
-    }
-    for (int32_t r = 0; r < rows; ++r, J += n) {
-        for (int32_t j = 0; j < n; ++j) {
-            z[j] -= J[j] * p[r];
-        }
-    }
-}
-
 /* z = M v - k - J' p */
 static void unbalance(const perpi_step* step, double* z)
 {
@@ -208,7 +184,7 @@ static void unbalance(const perpi_step* step, double* z)
             const int32_t block = c->block[side];
             const int32_t n = block >= 0 ? f->dof[block + 1] - f->dof[block] : 0;
             if (n > 0) {
-                subtract_impulses(n, c->rows, J, step->p_problem + c->row, z + f->dof[block]);
+                perpi_subtract_rows(n, c->rows, J, step->p_problem + c->row, z + f->dof[block]);
                 J += c->rows * n;
             }
         }

@@ -79,18 +79,23 @@ def driven(**more):
     return tree
 
 
+def check_run(name, tree):
+    """whole.h5: its energy is explained, it verifies, and a run resumed in it ends with the same energy."""
+    write("s.json", tree)
+    done = perp("run", "s.json", "--out", "whole.h5", "--json").json
+    assert done["status"] == "ok", (name, done)
+    size = abs(done["energy"]["initial_total"]) + 1
+    assert abs(done["energy_ledger"]["unexplained"]) <= 1e-7 * size, (name, done["energy_ledger"])
+    perp("verify", "whole.h5")
+    rest = perp("run", "--resume", "whole.h5@0.2", "--duration", repr(tree["duration"]), "--json").json
+    assert rest["energy"]["total"] == done["energy"]["total"], (name, rest["energy"], done["energy"])
+
+
 @test
 def velocity_limits_verify_and_resume_in_every_setting():
     for name, more in VARIANTS.items():
         tree = driven(**more)
-        write("s.json", tree)
-        done = perp("run", "s.json", "--out", "whole.h5", "--json").json
-        assert done["status"] == "ok", (name, done)
-        size = abs(done["energy"]["initial_total"]) + 1
-        assert abs(done["energy_ledger"]["unexplained"]) <= 1e-7 * size, (name, done["energy_ledger"])
-        perp("verify", "whole.h5")
-        rest = perp("run", "--resume", "whole.h5@0.2", "--duration", repr(tree["duration"]), "--json").json
-        assert rest["energy"]["total"] == done["energy"]["total"], (name, rest["energy"], done["energy"])
+        check_run(name, tree)
         rows = [line.split(",") for line in perp("export", "whole.h5", "l.rate", "r.rate", "l.effort", "r.effort",
                                                  "controller.r.effort").out.split()][1:]
         assert max(abs(float(row[3])) for row in rows) <= 0.8 * (1 + 1e-6), name  # nothing else drives this one
@@ -157,14 +162,7 @@ def on_frames(**more):
 def joints_on_massless_bodies_verify_and_resume_in_every_setting():
     for name, more in {**VARIANTS, "implicit": {"stepper": "implicit"}, "geometric": {"stepper": "geometric-implicit"}}.items():
         tree = on_frames(**more)
-        write("s.json", tree)
-        done = perp("run", "s.json", "--out", "whole.h5", "--json").json
-        assert done["status"] == "ok", (name, done)
-        size = abs(done["energy"]["initial_total"]) + 1
-        assert abs(done["energy_ledger"]["unexplained"]) <= 1e-7 * size, (name, done["energy_ledger"])
-        perp("verify", "whole.h5")
-        rest = perp("run", "--resume", "whole.h5@0.2", "--duration", repr(tree["duration"]), "--json").json
-        assert rest["energy"]["total"] == done["energy"]["total"], (name, rest["energy"], done["energy"])
+        check_run(name, tree)
 
 
 main("robot_features")

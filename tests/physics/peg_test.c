@@ -443,20 +443,20 @@ TEST(a_warm_step_with_groups_asks_for_no_memory)
 }
 
 /* A solver that gives up on groups, and solves everything else. */
-static perp_status stubborn_create(perp_context* context, const void* settings, void** self)
+static perp_status without_groups_create(perp_context* context, const void* settings, void** self)
 {
     (void)settings;
     return perp_contact_solver_create(context, "auto", NULL, 0, (perp_contact_solver**)self);
 }
 
-static void stubborn_destroy(void* self)
+static void without_groups_destroy(void* self)
 {
     perp_contact_solver_destroy(self);
 }
 
-static perp_status stubborn_solve(void* self, const perp_contact_problem* problem,
-                                  const perp_solve_options* options, bool warm, double* v,
-                                  double* p, perp_report* report)
+static perp_status without_groups_solve(void* self, const perp_contact_problem* problem,
+                                        const perp_solve_options* options, bool warm, double* v,
+                                        double* p, perp_report* report)
 {
     if (problem->group_count > 0) {
         report->outcome = PERP_OUTCOME_MAX_ITER;
@@ -480,19 +480,19 @@ static void hear(void* user, const perp_contact_problem* problem, int32_t body_a
 
 TEST(a_pair_that_cannot_be_solved_falls_back_and_is_counted)
 {
-    static const perp_contact_solver_ops stubborn = {
-        .name = "stubborn",
+    static const perp_contact_solver_ops without_groups = {
+        .name = "without-groups",
         .summary = "gives up on groups",
         .takes = PERP_TAKES_NONE | PERP_TAKES_POLYGON | PERP_TAKES_GROUPS,
-        .create = stubborn_create,
-        .destroy = stubborn_destroy,
-        .solve = stubborn_solve,
+        .create = without_groups_create,
+        .destroy = without_groups_destroy,
+        .solve = without_groups_solve,
     };
     scene_sim s = scene_sim_open("%s", pile);
     REQUIRE(s.sim != NULL);
-    REQUIRE_OK(perp_register_contact_solver(s.context, &stubborn));
+    REQUIRE_OK(perp_register_contact_solver(s.context, &without_groups));
     perp_sim_def def = perp_sim_def_from_scene(s.scene);
-    def.solver = "stubborn";
+    def.solver = "without-groups";
     perp_sim* sim = NULL;
     REQUIRE_OK(perp_sim_create(s.context, perp_scene_model(s.scene), &def, &sim));
     heard h = {0};

@@ -922,7 +922,6 @@ static bool differs_locally(bodies* s, const perp_contact_problem* P)
     return off <= LOCAL_LEAST + P->constraint_count / LOCAL_PART;
 }
 
-/* From s->c, whose residual is k->now: attempts one after another, then from the best point on. */
 /* Whether few of the contacts act at the start, as in sand that falls: then the systems of Newton's method are
  * far sparser than those of the interior point method, in which every contact within the margin takes part. */
 static bool acts_loosely(const bodies* s, const perp_contact_problem* P)
@@ -939,6 +938,7 @@ static bool acts_loosely(const bodies* s, const perp_contact_problem* P)
     return pairs >= LOOSE_MIN && acting <= LOOSE * pairs;
 }
 
+/* From s->c, whose residual is k->now: attempts one after another, then from the best point on. */
 static perp_status run_attempts(bodies* s, course* k)
 {
     const perp_contact_problem* P = k->P;
