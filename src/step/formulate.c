@@ -53,6 +53,7 @@ void perpi_formulation_destroy(perpi_formulation* f)
     perpi_free(context, f->lower);
     perpi_free(context, f->upper);
     perpi_free(context, f->compliance);
+    perpi_free(context, f->b_error);
     perpi_free(context, f->given);
     perpi_free(context, f->applied);
     perpi_free(context, f->gyroscopic);
@@ -127,7 +128,8 @@ static perp_status grow_for_rows(perpi_formulation* f, size_t constraints, size_
                    {&f->given, &f->given_capacity},
                    {&f->lower, &f->lower_capacity},
                    {&f->upper, &f->upper_capacity},
-                   {&f->compliance, &f->compliance_capacity}};
+                   {&f->compliance, &f->compliance_capacity},
+                   {&f->b_error, &f->b_error_capacity}};
     for (size_t i = 0; status == PERP_OK && i < sizeof per_row / sizeof per_row[0]; ++i) {
         status = perpi_grow(c, per_row[i].array, per_row[i].capacity, rows, sizeof(double));
     }
@@ -850,12 +852,15 @@ static perp_status write_rounding(perpi_formulation* f, const perpi_step_input* 
     const size_t dofs = (size_t)f->problem.dof_count, rows = (size_t)f->rows;
     const size_t wrenches = 6 * model->body_count;
     const perp_status status = perpi_grow(f->context, &f->rounding, &f->rounding_capacity,
-                                          dofs + rows + wrenches, sizeof *f->rounding);
+                                          dofs + wrenches, sizeof *f->rounding);
     if (status != PERP_OK) {
         return status;
     }
-    double *k = f->rounding, *b = k + dofs, *wrench = b + rows;
-    memset(f->rounding, 0, (dofs + rows + wrenches) * sizeof *f->rounding);
+    double *k = f->rounding, *b = f->b_error, *wrench = k + dofs;
+    memset(f->rounding, 0, (dofs + wrenches) * sizeof *f->rounding);
+    if (rows > 0) {
+        memset(b, 0, rows * sizeof *b);
+    }
     perpi_add_spring_errors(model, f->end, wrench);
     for (size_t i = 0; i < model->body_count; ++i) {
         const int32_t n = model->body[i].dofs;
