@@ -291,8 +291,8 @@ static double separation(const perpi_polygon_meeting* m, const perpi_feature_pai
 static perp_status add_plain(perpi_polygon_meeting* m, const perpi_feature_pair* best)
 {
     const bool deep = best->psi < -m->margin; /* then along its direction only */
-    const double floor = deep ? best->psi - PERPI_CANDIDATE_TIE * m->size
-                              : perpi_polygon_least_gap(m, best);
+    const double floor =
+        deep ? best->psi - PERPI_CANDIDATE_TIE * m->size : perpi_polygon_least_gap(m, best);
     const bool overlap = floor < -2.0 * PERPI_CANDIDATE_TIE * m->size;
     const double reach = deep ? -floor : m->margin;
     perp_status status = PERP_OK;
