@@ -120,8 +120,8 @@ static perp_status correct_positions(perpi_step* step)
  * them corrects no error. */
 static bool limits_repair(const perpi_step* step)
 {
-    return step->settings.midway && step->model->joint_count > 0 && !step->kept.joints &&
-           step->from->step > 0;
+    return step->settings.limits_joints && step->formulation->theta == 1.0 &&
+           step->model->joint_count > 0 && !step->kept.joints && step->from->step > 0;
 }
 
 /* Whether the joints gain energy in this step; projection: energy added by the projection after

@@ -135,6 +135,7 @@ struct perpi_step {
     perpi_formulation* formulation;
     double tolerance;        /* of the residual check */
     double margin_given;     /* by the scene; NaN: from the motion */
+    double margin_least;     /* of a body, from the motion */
     double nominal_h, error; /* the scene's step; the error of adaptive steps, 0: fixed */
     double longest;          /* the longest step */
     int32_t q_size, v_size, s_size;
