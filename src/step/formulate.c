@@ -411,7 +411,7 @@ static void write_contact(perpi_formulation* f, const perp_model* model, const p
     const size_t jac = f->jac;
     const contact_frame frame = frame_of(contact);
     const int32_t body[2] = {contact->body_a, contact->body_b};
-    const perpi_pose* start = pose == f->end ? f->pose : NULL;
+    const perpi_pose* start = pose == f->end && !f->middle ? f->pose : NULL;
     const int32_t rows = contact->cone == PERP_CONE_NONE        ? 1
                          : contact->cone == PERP_CONE_ELLIPSOID ? 4
                                                                 : model->dimension;
@@ -554,15 +554,15 @@ static perp_status gather_wrenches(perpi_formulation* f, const perp_model* model
     return PERP_OK;
 }
 
-/* The pose of a body after half of a middle step that starts at `pose`. */
-static perpi_pose middle_pose(const perpi_step_input* in, int32_t body, perpi_pose pose)
+perpi_pose perpi_middle_pose(const perp_model* model, double h, const double* v, int32_t body,
+                             perpi_pose pose)
 {
-    const double half = 0.5 * in->h;
-    if (in->model->body[body].dofs == 0) {
-        return pose; /* not used */
+    const double half = 0.5 * h;
+    if (model->body[body].dofs == 0) {
+        return pose; /* fixed, or not used */
     }
-    const vec3 w = perpi_state_rate(in->model, in->v_end, body);
-    pose.x = v3_madd(pose.x, half, perpi_state_velocity(in->model, in->v_end, body));
+    const vec3 w = perpi_state_rate(model, v, body);
+    pose.x = v3_madd(pose.x, half, perpi_state_velocity(model, v, body));
     pose.q = q4_unit(q4_mul(q4_exp(v3_scale(half, w)), pose.q));
     pose.R = q4_matrix(pose.q);
     return pose;
@@ -640,8 +640,8 @@ static perp_status write_bodies(perpi_formulation* f, perpi_purpose purpose,
     for (int32_t i = 0; i < bodies; ++i) {
         f->pose[i] = perpi_state_pose(model, q, i);
         if (evaluation != PERPI_EVALUATE_START) {
-            f->end[i] =
-                f->middle ? middle_pose(in, i, f->pose[i]) : perpi_state_pose(model, in->q_end, i);
+            f->end[i] = f->middle ? perpi_middle_pose(model, h, in->v_end, i, f->pose[i])
+                                  : perpi_state_pose(model, in->q_end, i);
         }
     }
     if (step) {
@@ -934,6 +934,7 @@ perp_status perpi_formulate_at_end(perpi_formulation* f, const perpi_step_input*
     f->h = in->h;
     f->theta = in->middle ? 0.5 : perpi_step_theta(in);
     f->middle = in->middle;
+    f->rolls = in->rolls;
     f->start_v = evaluation == PERPI_EVALUATE_REST ? NULL : in->v;
     perp_status status = write_bodies(f, PERPI_PURPOSE_STEP, evaluation, in);
     if (status == PERP_OK) {
@@ -941,8 +942,8 @@ perp_status perpi_formulate_at_end(perpi_formulation* f, const perpi_step_input*
     }
     if (status == PERP_OK) {
         const double h_gap = in->settings->no_gap ? 0.0 : in->h;
-        status = write_contacts(f, model, geometry ? f->end : f->pose, h_gap, in->contact,
-                                in->contact_count);
+        status = write_contacts(f, model, geometry || in->rolls ? f->end : f->pose, h_gap,
+                                in->contact, in->contact_count);
     }
     if (status == PERP_OK && geometry) {
         correct_b_of_contacts(f, in);
@@ -994,7 +995,7 @@ perp_status perpi_formulate_other(perpi_formulation* f, const perp_model* model,
     const perpi_joint_input* joints = at->joint;
     PERP_ASSERT(purpose != PERPI_PURPOSE_STEP);
     const perpi_step_input in = {.model = model, .h = h, .q = q, .v = v};
-    f->middle = false;
+    f->middle = f->rolls = false;
     f->start_v = purpose == PERPI_PURPOSE_IMPACT ? v : NULL;
     perp_status status = write_bodies(f, purpose, PERPI_EVALUATE_START, &in);
     if (status == PERP_OK) {
@@ -1046,6 +1047,9 @@ void perpi_formulation_gather_p(const perpi_formulation* f, const perp_contact* 
     for (int32_t i = 0; i < f->contact_count; ++i) {
         const perp_constraint* c = &f->constraint[i];
         memcpy(p + c->row, contacts[i].impulse, (size_t)c->rows * sizeof *p);
+        for (int32_t k = c->row; f->rolls && k < c->row + c->rows; ++k) {
+            p[k] *= f->theta; /* impulses of contacts are those of the whole step */
+        }
     }
 }
 
@@ -1056,6 +1060,9 @@ void perpi_formulation_scatter_p(const perpi_formulation* f, const double* p,
         const perp_constraint* c = &f->constraint[i];
         memset(contacts[i].impulse, 0, sizeof contacts[i].impulse);
         memcpy(contacts[i].impulse, p + c->row, (size_t)c->rows * sizeof *p);
+        for (int32_t k = 0; f->rolls && k < c->rows; ++k) {
+            contacts[i].impulse[k] /= f->theta;
+        }
     }
 }
 

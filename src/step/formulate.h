@@ -223,6 +223,7 @@ struct perpi_formulation {
     const double*
         start_v; /* flat velocities at the start, for rotors; NULL: no inertia. Borrowed */
     bool middle; /* a middle step (middle.c): `end` are the poses of its middle */
+    bool rolls;  /* and its contacts are those of the middle (roll.c) */
     perpi_frame_tie* tie;
     int32_t tie_count;
     size_t tie_capacity;
@@ -281,6 +282,8 @@ typedef struct perpi_step_settings {
     bool limits_joints;   /* errors of joints are closed slowly where that would gain energy */
     bool joint_middle;    /* directions of joints at the middle of the step: middle.c */
     bool joint_chosen;    /* because that was chosen, not asked for */
+    bool rolling_middle;  /* contacts of rolling bodies at the middle of the step: roll.c */
+    bool rolling_chosen;  /* likewise */
     double smooth;        /* barrier parameter of smoothed laws (smooth_step.h); 0: none */
     double smooth_time;   /* likewise: the duration of the run */
     bool no_gap;          /* rows of contacts read u_n >= 0, not psi/h + u_n >= 0 */
@@ -303,11 +306,18 @@ typedef struct perpi_step_input {
     const double *q_end, *v_end;
     /* A middle step (middle.c): v_end are its mean velocities, which lead from q to q_end. */
     bool middle;
+    bool rolls; /* likewise, and `contact` are those of the middle (roll.c) */
     const perpi_step_settings* settings;
 } perpi_step_input;
 
 /* Value of perp_step_info.corrections for a middle step. */
 #define PERPI_STEP_MIDDLE (-2)
+/* Likewise for one whose contacts are those of the middle. -1 and -3: repair.h. */
+#define PERPI_STEP_ROLLING (-4)
+
+/* The pose of a body after half of a middle step from `pose` with the mean velocities v. */
+perpi_pose perpi_middle_pose(const perp_model* model, double h, const double* v, int32_t body,
+                             perpi_pose pose);
 
 /* [B09 (2.78)] in the form of perp/problem.h. */
 PERP_NODISCARD perp_status perpi_formulate(perpi_formulation* f, const perpi_step_input* in);

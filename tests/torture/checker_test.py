@@ -210,6 +210,29 @@ def a_body_on_the_other_side_of_a_plate_is_found():
 
 
 @test
+def of_a_body_with_an_empty_middle_the_pieces_are_followed():
+    """Two balls astride a wall: the centre of mass passes through it and no ball does."""
+    def astride(x, speed):
+        scene = ball_on_plate(gravity=[0, 0, 0])
+        scene["bodies"][0] = {"name": "wall", "type": "static",
+                              "shapes": [{"type": "box", "size": [0.02, 4, 4]}]}
+        scene["bodies"][1] = {"name": "pair", "mass": 1, "inertia": [0.004, 0.09, 0.09],
+                              "position": [x, 0, 0], "velocity": [speed, 0, 0],
+                              "shapes": [{"type": "sphere", "radius": 0.1, "position": [side, 0, 0]}
+                                         for side in (-0.3, 0.3)]}
+        return record(scene)
+    path = astride(-0.04, 0.2)
+    with h5py.File(path) as f:
+        assert f["state/q"][0, 7] < -0.02 and f["state/q"][-1, 7] > 0.02
+
+    def through(f):
+        q = f["state/q"][()]
+        q[25:, 7] += 0.9  # the second ball was on that side, the first was not
+        f["state/q"][...] = q
+    assert "side" in falsify(path, through)
+
+
+@test
 def a_body_below_a_plane_is_found():
     scene = ball_on_plate()
     scene["bodies"][0] = {"name": "plane", "type": "static",
