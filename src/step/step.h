@@ -80,6 +80,7 @@ typedef struct perpi_kept_overlap {
     int32_t body_a, body_b; /* of these two bodies */
     bool any, all;          /* of all */
     bool joints;            /* and the errors of the joints */
+    bool smooth;            /* before that: their overlap is corrected without friction */
     double deepest;
 } perpi_kept_overlap;
 
