@@ -217,6 +217,24 @@ static perp_status formulate_roll(perpi_step* step)
     return status;
 }
 
+/* Contacts that press only by the rounding of a solver do not press. */
+static void clear_slight(perpi_step* step)
+{
+    static const double SLIGHT = 1e-9; /* of the largest impulse */
+    const perpi_formulation* f = step->formulation;
+    double largest = 0.0;
+    for (int32_t i = 0; i < f->contact_count; ++i) {
+        const double p = step->p_problem[f->constraint[i].row];
+        largest = p > largest ? p : largest;
+    }
+    for (int32_t i = 0; i < f->contact_count; ++i) {
+        double* p = step->p_problem + f->constraint[i].row;
+        if (!(p[0] > SLIGHT * largest)) {
+            memset(p, 0, (size_t)f->constraint[i].rows * sizeof *p);
+        }
+    }
+}
+
 /* The answer of the problem as the next mean velocities. */
 static perp_status solve_roll(perpi_step* step, int32_t count, bool* solved)
 {
@@ -233,6 +251,7 @@ static perp_status solve_roll(perpi_step* step, int32_t count, bool* solved)
     if (!*solved) {
         return status;
     }
+    clear_slight(step);
     memcpy(outer->v, step->to->v, (size_t)step->v_size * sizeof *outer->v);
     perpi_unpack(step->formulation, step->model, step->v_problem, step->p_problem,
                  step->to->contacts.item, step->to->joint);
@@ -257,6 +276,33 @@ static bool is_pressed(const perpi_step* step)
         pressed = pressed && (model->body[i].dofs == 0 || count == 1);
     }
     return pressed;
+}
+
+/* Whether contacts add more energy than the error of a motion that the step resolves: where the contact moves
+ * far over a body (flat sides, thin rims), directions of the middle are not those of the step. */
+static bool gains(const perpi_step* step)
+{
+    static const double MOST = 0.01; /* of the kinetic energy */
+    const perpi_formulation* f = step->formulation;
+    const double* M = f->M;
+    double work = 0.0, kinetic = 0.0;
+    for (int32_t i = 0; i < f->contact_count; ++i) {
+        const int32_t row = f->constraint[i].row;
+        const double* p = step->p_problem + row;
+        work += p[0] * perpi_formulation_speed(f, i, 0, step->v_problem);
+        for (int32_t r = 1; r < f->constraint[i].rows; ++r) { /* beside what friction takes */
+            work -= p[r] * f->b[row + r];
+        }
+    }
+    for (int32_t block = 0; block < f->problem.block_count; ++block) {
+        const int32_t first = f->dof[block], n = f->dof[block + 1] - first;
+        for (int32_t i = 0; i < n; ++i, M += n) {
+            for (int32_t k = 0; k < n; ++k) {
+                kinetic += 0.5 * step->v_problem[first + i] * M[k] * step->v_problem[first + k];
+            }
+        }
+    }
+    return !(work / f->theta <= MOST * kinetic);
 }
 
 static perp_status iterate(perpi_step* step, bool* done)
@@ -285,7 +331,7 @@ static perp_status iterate(perpi_step* step, bool* done)
     }
     if (*done) {
         step->report.outcome = PERP_OUTCOME_SOLVED;
-        *done = is_pressed(step);
+        *done = is_pressed(step) && !gains(step);
     }
     return status;
 }
