@@ -666,17 +666,17 @@ static int verb_check(const cli_args* args)
 }
 
 static const cli_option options[] = {
-    {"--set", "POINTER=VALUE", "override any place of the scene", NULL},
-    {"--param", "NAME=VALUE", "set a parameter of the scene", NULL},
-    {"--step", "H", "length of a step", NULL},
-    {"--duration", "T", "how long to simulate", NULL},
-    {"--stepper", "NAME", "stepper", NULL},
-    {"--contact", "NAME", "contact model", NULL},
-    {"--friction", "CONE", "friction cone", NULL},
-    {"--directions", "N", "of the friction polygon", NULL},
-    {"--solver", "NAME", "solver", NULL},
+    {"--set", "POINTER=VALUE", "override any place of the scene"},
+    {"--param", "NAME=VALUE", "set a parameter of the scene"},
+    {"--step", "H", "length of a step"},
+    {"--duration", "T", "how long to simulate"},
+    {"--stepper", "NAME", "stepper"},
+    {"--contact", "NAME", "contact model"},
+    {"--friction", "CONE", "friction cone"},
+    {"--directions", "N", "of the friction polygon"},
+    {"--solver", "NAME", "solver"},
     CLI_URDF_OPTIONS,
-    {"--json", NULL, "print one JSON object", NULL},
+    {"--json", NULL, "print one JSON object"},
     {0},
 };
 

@@ -53,6 +53,7 @@ void perpi_formulation_destroy(perpi_formulation* f)
     perpi_free(context, f->lower);
     perpi_free(context, f->upper);
     perpi_free(context, f->compliance);
+    perpi_free(context, f->b_error);
     perpi_free(context, f->given);
     perpi_free(context, f->applied);
     perpi_free(context, f->gyroscopic);
@@ -127,7 +128,8 @@ static perp_status grow_for_rows(perpi_formulation* f, size_t constraints, size_
                    {&f->given, &f->given_capacity},
                    {&f->lower, &f->lower_capacity},
                    {&f->upper, &f->upper_capacity},
-                   {&f->compliance, &f->compliance_capacity}};
+                   {&f->compliance, &f->compliance_capacity},
+                   {&f->b_error, &f->b_error_capacity}};
     for (size_t i = 0; status == PERP_OK && i < sizeof per_row / sizeof per_row[0]; ++i) {
         status = perpi_grow(c, per_row[i].array, per_row[i].capacity, rows, sizeof(double));
     }
@@ -566,15 +568,24 @@ perpi_pose perpi_middle_pose(const perp_model* model, double h, const double* v,
     return pose;
 }
 
-/* The normal velocity that a side of a contact would have at the end of the step without any contact. */
+/* The normal velocity that a side of a contact would have in the step without any contact, its spin
+ * not damped. A prescribed body has the velocity of the rows of the step: a support that slows down
+ * leaves what is on it. */
 static double free_speed(const perpi_formulation* f, const perpi_step_input* in,
                          const perp_contact* c, int32_t i)
 {
     const perpi_body* body = &in->model->body[i];
-    const vec3 w = perpi_state_rate(in->model, in->v, i);
-    vec3 u = v3_add(perpi_state_velocity(in->model, in->v, i),
-                    v3_cross(w, v3_sub(v3_from(c->point), f->pose[i].x)));
-    u = body->dofs > 0 ? v3_madd(u, in->h, body->gravity) : u;
+    const perpi_pose* pose = &f->pose[i];
+    vec3 v = f->given_v[i], w = f->given_w[i];
+    if (body->dofs > 0) {
+        v = v3_madd(perpi_state_velocity(in->model, in->v, i), in->h, body->gravity);
+        w = perpi_state_rate(in->model, in->v, i);
+    }
+    if (body->dofs == 6) {
+        const double part = perpi_spin_part(body, PERPI_HOLD_PLAIN, in->h, w);
+        w = perpi_free_rate(body, pose, w, part * in->h, v3(0, 0, 0));
+    }
+    const vec3 u = v3_add(v, v3_cross(w, v3_sub(v3_from(c->point), pose->x)));
     return v3_dot(v3_from(c->normal), u);
 }
 
@@ -587,7 +598,7 @@ static bool is_closing(const perpi_formulation* f, const perpi_step_input* in,
     return c->group == 0 && c->gap + in->h * rate < 0.0;
 }
 
-/* How the nearest contact of each body holds its spin. */
+/* How the nearest contact of each body holds its spin; after the prescribed velocities. */
 static void find_holds(perpi_formulation* f, const perpi_step_input* in)
 {
     const int32_t bodies = (int32_t)in->model->body_count;
@@ -640,6 +651,14 @@ static perp_status write_bodies(perpi_formulation* f, perpi_purpose purpose,
             return status;
         }
     }
+    for (int32_t i = 0; step && i < bodies; ++i) {
+        if (model->body[i].dofs == 0) {
+            status = perpi_prescribed_velocity(model, i, t, h, q, &f->given_v[i], &f->given_w[i]);
+            if (status != PERP_OK) {
+                return status;
+            }
+        }
+    }
     f->midway = step && evaluation == PERPI_EVALUATE_START && in->settings->midway;
     find_holds(f, in);
     f->any_applied = step && (extra != NULL || model->wrench_count > 0);
@@ -650,13 +669,11 @@ static perp_status write_bodies(perpi_formulation* f, perpi_purpose purpose,
     for (int32_t i = 0; i < bodies; ++i) {
         const int32_t n = model->body[i].dofs;
         f->block_of[i] = n > 0 ? blocks : -1;
-        if (n == 0 && step) {
-            status = perpi_prescribed_velocity(model, i, t, h, q, &f->given_v[i], &f->given_w[i]);
-        } else if (n == 0) {
+        if (n == 0 && !step) {
             const bool moves = purpose != PERPI_PURPOSE_MOVE;
             f->given_v[i] = moves ? perpi_state_velocity(model, v, i) : v3(0, 0, 0);
             f->given_w[i] = moves ? perpi_state_rate(model, v, i) : v3(0, 0, 0);
-        } else {
+        } else if (n > 0) {
             double* M = f->M + f->M_used;
             double* k = f->k + f->dof[blocks];
             const double span = step ? f->theta * h : 0.0;
@@ -835,12 +852,15 @@ static perp_status write_rounding(perpi_formulation* f, const perpi_step_input* 
     const size_t dofs = (size_t)f->problem.dof_count, rows = (size_t)f->rows;
     const size_t wrenches = 6 * model->body_count;
     const perp_status status = perpi_grow(f->context, &f->rounding, &f->rounding_capacity,
-                                          dofs + rows + wrenches, sizeof *f->rounding);
+                                          dofs + wrenches, sizeof *f->rounding);
     if (status != PERP_OK) {
         return status;
     }
-    double *k = f->rounding, *b = k + dofs, *wrench = b + rows;
-    memset(f->rounding, 0, (dofs + rows + wrenches) * sizeof *f->rounding);
+    double *k = f->rounding, *b = f->b_error, *wrench = k + dofs;
+    memset(f->rounding, 0, (dofs + wrenches) * sizeof *f->rounding);
+    if (rows > 0) {
+        memset(b, 0, rows * sizeof *b);
+    }
     perpi_add_spring_errors(model, f->end, wrench);
     for (size_t i = 0; i < model->body_count; ++i) {
         const int32_t n = model->body[i].dofs;

@@ -192,7 +192,7 @@ struct perpi_formulation {
     perpi_pose* end;   /* at its end, where the stepper evaluates laws there */
     vec3* given_v;     /* per body: prescribed velocity over the step */
     vec3* given_w;
-    double *M, *k, *J, *b, *lower, *upper, *compliance;
+    double *M, *k, *J, *b, *lower, *upper, *compliance, *b_error;
     double* given;   /* per row: the part of b that is the motion of prescribed bodies and belts */
     double* applied; /* 6 a body: force without gravity, torque; only if any_applied */
     bool any_applied;
@@ -207,14 +207,14 @@ struct perpi_formulation {
     size_t dof_capacity, block_capacity, pose_capacity, end_capacity, given_v_capacity,
         given_w_capacity;
     size_t M_capacity, k_capacity, J_capacity, b_capacity, constraint_capacity;
-    size_t lower_capacity, upper_capacity, compliance_capacity, place_capacity;
+    size_t lower_capacity, upper_capacity, compliance_capacity, place_capacity, b_error_capacity;
     size_t given_capacity, applied_capacity, gyroscopic_capacity, hold_capacity, nearest_capacity;
     double*
         wrench; /* 6 a body: what user code and explicit springs add; only where there are such */
     int32_t force_row; /* rows of springs and controllers: the first */
     double* error;     /* per controller: see force_rows.c */
     size_t wrench_capacity, error_capacity;
-    double* rounding; /* of k, then of b, where these are formulated at the end of the step */
+    double* rounding; /* of k, where it is formulated at the end of the step */
     size_t rounding_capacity;
     bool supported;                          /* bodies lie on the plane: support_rows.h */
     int32_t support_row, support_constraint; /* the first of these */
