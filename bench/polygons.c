@@ -14,6 +14,7 @@
 #include "collide/collide.h"
 #include "contact/rules.h"
 #include "common/table.h"
+#include "common/toss.h"
 #include "perp/perp.h"
 
 enum { TOSSES = 10000 };
@@ -101,12 +102,7 @@ static void growth(table* t, perp_context* context)
               (count * sxy - sx * sy) / (count * sxx - sx * sx), "");
 }
 
-typedef struct tally {
-    double deepest, seconds;
-    long steps, contacts, met, fallbacks, failed, deep;
-} tally;
-
-static void toss(perp_context* context, double mu, tally* sum)
+static void toss(perp_context* context, double mu, toss_sum* sum)
 {
     perp_model_def how = perp_model_def_default();
     how.dimension = 2;
@@ -136,33 +132,7 @@ static void toss(perp_context* context, double mu, tally* sum)
         }
         require(perp_model_add_body(model, &body, NULL), context);
     }
-    perp_sim_def def = perp_sim_def_default();
-    def.contact = "peg";
-    def.duration = 1.5 / speed;
-    perp_sim* sim = NULL;
-    require(perp_sim_create(context, model, &def, &sim), context);
-    bool met = false;
-    double deepest = 0.0;
-    while (!perp_sim_finished(sim)) {
-        const double begin = table_seconds();
-        if (perp_sim_step(sim) != PERP_OK) {
-            sum->failed += 1;
-            break;
-        }
-        sum->seconds += table_seconds() - begin;
-        const perp_step_info info = perp_sim_step_info(sim);
-        double depth = 0.0;
-        require(perp_sim_penetration(sim, &depth), context);
-        deepest = fmax(deepest, depth);
-        met = met || info.contacts > 0;
-        sum->steps += 1;
-        sum->contacts += info.candidates;
-        sum->fallbacks += info.fallbacks;
-    }
-    sum->met += met;
-    sum->deepest = fmax(sum->deepest, deepest);
-    sum->deep += deepest > 0.05;
-    perp_sim_destroy(sim);
+    require(toss_run(context, model, 1.5 / speed, sum), context);
     perp_model_destroy(model);
 }
 
@@ -174,18 +144,12 @@ int main(int argc, char** argv)
         return 1;
     }
     growth(&t, context);
-    tally sum = {0};
+    toss_sum sum = {0};
     for (int i = 0; i < TOSSES; ++i) {
         state = (uint64_t)i + 1;
         toss(context, i % 2 == 0 ? 0.0 : 0.4, &sum);
     }
-    table_add(&t, "tosses that met, of 10,000", (double)sum.met, "");
-    table_add(&t, "tosses that went through (deeper than 0.05)", (double)sum.deep, "");
-    table_add(&t, "deepest overlap", sum.deepest, "m");
-    table_add(&t, "fallbacks", (double)sum.fallbacks, "");
-    table_add(&t, "steps that failed", (double)sum.failed, "");
-    table_add(&t, "step with two polygons", 1e6 * sum.seconds / (double)sum.steps, "us");
-    table_add(&t, "contacts found", (double)sum.contacts / sum.seconds, "1/s");
+    toss_report(&t, &sum, "step with two polygons");
     perp_context_destroy(context);
     return table_end(&t);
 }

@@ -17,6 +17,7 @@
 #include "collide/collide.h"
 #include "contact/rules.h"
 #include "common/table.h"
+#include "common/toss.h"
 #include "perp/perp.h"
 
 enum { TOSSES = 10000, STACK = 10, POURED = 10, WALLS = 5, PILES = 25, REPEATS = 20, POSES = 20 };
@@ -349,11 +350,6 @@ static void equal(table* t, perp_context* context)
 
 /* ---- 4: tosses ------------------------------------------------------------------------------------------ */
 
-typedef struct tally {
-    double deepest, seconds;
-    long steps, contacts, met, fallbacks, failed, deep;
-} tally;
-
 static vec3 direction(void)
 {
     for (;;) {
@@ -365,7 +361,7 @@ static vec3 direction(void)
     }
 }
 
-static void toss(perp_context* context, bool floor, double mu, tally* sum)
+static void toss(perp_context* context, bool floor, double mu, toss_sum* sum)
 {
     perp_model* model = make_model(context, 0.0, mu);
     vec3 way = direction();
@@ -401,33 +397,7 @@ static void toss(perp_context* context, bool floor, double mu, tally* sum)
         }
         require(perp_model_add_body(model, &body, NULL), context);
     }
-    perp_sim_def def = perp_sim_def_default();
-    def.contact = "peg";
-    def.duration = 1.2 / speed;
-    perp_sim* sim = NULL;
-    require(perp_sim_create(context, model, &def, &sim), context);
-    bool met = false;
-    double deepest = 0.0;
-    while (!perp_sim_finished(sim)) {
-        const double begin = table_seconds();
-        if (perp_sim_step(sim) != PERP_OK) {
-            sum->failed += 1;
-            break;
-        }
-        sum->seconds += table_seconds() - begin;
-        const perp_step_info info = perp_sim_step_info(sim);
-        double depth = 0.0;
-        require(perp_sim_penetration(sim, &depth), context);
-        deepest = fmax(deepest, depth);
-        met = met || info.contacts > 0;
-        sum->steps += 1;
-        sum->contacts += info.candidates;
-        sum->fallbacks += info.fallbacks;
-    }
-    sum->met += met;
-    sum->deepest = fmax(sum->deepest, deepest);
-    sum->deep += deepest > 0.05;
-    perp_sim_destroy(sim);
+    require(toss_run(context, model, 1.2 / speed, sum), context);
     perp_model_destroy(model);
 }
 
@@ -442,18 +412,12 @@ int main(int argc, char** argv)
     stack(&t, context);
     box(&t, context);
     equal(&t, context);
-    tally sum = {0};
+    toss_sum sum = {0};
     for (int i = 0; i < TOSSES; ++i) {
         state = (uint64_t)i + 1;
         toss(context, i % 3 == 0, i % 2 == 0 ? 0.0 : 0.4, &sum);
     }
-    table_add(&t, "tosses that met, of 10,000", (double)sum.met, "");
-    table_add(&t, "tosses that went through (deeper than 0.05)", (double)sum.deep, "");
-    table_add(&t, "deepest overlap", sum.deepest, "m");
-    table_add(&t, "fallbacks", (double)sum.fallbacks, "");
-    table_add(&t, "steps that failed", (double)sum.failed, "");
-    table_add(&t, "step of a toss", 1e6 * sum.seconds / (double)sum.steps, "us");
-    table_add(&t, "contacts found", (double)sum.contacts / sum.seconds, "1/s");
+    toss_report(&t, &sum, "step of a toss");
     perp_context_destroy(context);
     return table_end(&t);
 }

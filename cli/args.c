@@ -110,10 +110,6 @@ static int take_option(const cli_verb* verb, char** argv, int left, cli_args* ar
         (void)snprintf(name, sizeof name, "%.*s", (int)(length < 60 ? length : 60), word);
         return unknown_option(verb, name, args->json);
     }
-    if (option->missing != NULL) {
-        return cli_fail(args->json, CLI_BAD_INPUT, "%s: %s does not exist yet", verb->name,
-                        option->name);
-    }
     static const char* const many[] = {"--set", "--param", "--overlay", "--plugin"};
     bool repeats = false;
     for (size_t i = 0; i < sizeof many / sizeof many[0]; ++i) {

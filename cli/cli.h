@@ -24,7 +24,6 @@ typedef struct cli_option {
     const char* name;  /* "--step" */
     const char* value; /* what to call its value in help; NULL: a flag */
     const char* text;
-    const char* missing; /* not NULL: not implemented yet; the text of the message */
 } cli_option;
 
 typedef struct cli_given {
@@ -133,8 +132,7 @@ perp_context* cli_context(bool json);
 /* The option --threads of a verb, applied to its context. */
 #define CLI_THREADS_OPTION                                                                         \
     {                                                                                              \
-        "--threads", "N", "threads at most; default: all processors. Results do not depend on it", \
-            NULL                                                                                   \
+        "--threads", "N", "threads at most; default: all processors. Results do not depend on it"  \
     }
 int cli_use_threads(const cli_args* args, perp_context* context);
 /* The path of a scene: as given, or found by its bare name among the built-in scenes; to be freed.
@@ -169,14 +167,14 @@ typedef struct cli_overrides {
 } cli_overrides;
 /* For verbs that take a robot where they take a scene. */
 #define CLI_URDF_OPTIONS                                                                           \
-    {"--package", "DIR", "of a robot: where package://... is", NULL},                              \
-        {"--floating", NULL, "of a robot: its root is not attached to the world", NULL},           \
-        {"--keyframe", "NAME", "of an MJCF model: where it starts (default: home; none)", NULL},   \
-        {"--floor", NULL, "of a robot: a ground below its lowest point", NULL},                    \
-        {"--strict", NULL, "of a robot: what would be a notice is an error", NULL},                \
-        {"--decompose", NULL, "of a robot: cut collision meshes into convex pieces", NULL},        \
+    {"--package", "DIR", "of a robot: where package://... is"},                                    \
+        {"--floating", NULL, "of a robot: its root is not attached to the world"},                 \
+        {"--keyframe", "NAME", "of an MJCF model: where it starts (default: home; none)"},         \
+        {"--floor", NULL, "of a robot: a ground below its lowest point"},                          \
+        {"--strict", NULL, "of a robot: what would be a notice is an error"},                      \
+        {"--decompose", NULL, "of a robot: cut collision meshes into convex pieces"},              \
     {                                                                                              \
-        "--no-self-collision", NULL, "of a robot: its links never meet each other", NULL           \
+        "--no-self-collision", NULL, "of a robot: its links never meet each other"                 \
     }
 perp_urdf_options cli_urdf_options(const cli_args* args);
 /* The work of a verb on the scene that its argument names; scene and simulation are returned in

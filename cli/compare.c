@@ -396,8 +396,8 @@ static int verb_compare(const cli_args* args)
 }
 
 static const cli_option options[] = {
-    {"--markdown", NULL, "tables in markdown, for an issue or a notebook", NULL},
-    {"--json", NULL, "print one JSON object, with all bodies", NULL},
+    {"--markdown", NULL, "tables in markdown, for an issue or a notebook"},
+    {"--json", NULL, "print one JSON object, with all bodies"},
     {0},
 };
 

@@ -137,7 +137,7 @@ static void bash_choice(const choice* c)
 static void bash_values(const cli_verb* verb)
 {
     for (const cli_option* o = verb->option; o->name != NULL; ++o) {
-        if (o->value != NULL && o->missing == NULL) {
+        if (o->value != NULL) {
             const choice c = value_choice(o);
             printf("    '%s %s'%s%s%s) ", verb->name, o->name,
                    strcmp(o->name, "--out") == 0 ? " | '" : "",
@@ -154,9 +154,7 @@ static void bash_words(const cli_verb* verb)
     const choice c = word_choice(verb);
     printf("    '%s')\n        if [[ $cur == -* ]]; then _perp_words '", verb->name);
     for (const cli_option* o = verb->option; o->name != NULL; ++o) {
-        if (o->missing == NULL) {
-            printf("%s ", o->name);
-        }
+        printf("%s ", o->name);
     }
     printf("--help'\n        else ");
     bash_choice(&c);
@@ -241,9 +239,6 @@ static void zsh_verb(const cli_verb* verb)
     const choice words = word_choice(verb);
     printf("    (%s)\n        _arguments", verb->name);
     for (const cli_option* o = verb->option; o->name != NULL; ++o) {
-        if (o->missing != NULL) {
-            continue;
-        }
         printf(" \\\n            '%s%s[",
                strcmp(o->name, "--set") == 0 || strcmp(o->name, "--param") == 0 ? "*" : "",
                o->name);
@@ -340,9 +335,6 @@ static void fish_verb(const cli_verb* verb)
     fish_choice(&words);
     printf("\n");
     for (const cli_option* o = verb->option; o->name != NULL; ++o) {
-        if (o->missing != NULL) {
-            continue;
-        }
         printf("complete -c perp -n '__perp_verb %s' -l %s", verb->name, o->name + 2);
         if (o->value != NULL) {
             const choice c = value_choice(o);

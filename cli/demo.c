@@ -158,8 +158,8 @@ static int verb_demo(const cli_args* args)
 }
 
 static const cli_option options[] = {
-    {"--json", NULL, "print one JSON object: the list, or the result of the run", NULL},
-    {"--quiet", NULL, "print nothing but errors", NULL},
+    {"--json", NULL, "print one JSON object: the list, or the result of the run"},
+    {"--quiet", NULL, "print nothing but errors"},
     {0},
 };
 

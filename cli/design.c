@@ -408,14 +408,13 @@ static int verb_design(const cli_args* args)
 }
 
 static const cli_option options[] = {
-    {"--out", "R.db", "the database (-o); not given: that of the study's name", NULL},
-    {"--jobs", "N", "workers at a time (all processors)", NULL},
-    {"--resume", NULL, "go on with a database", NULL},
-    {"--page", "F.html", "also write a page: history, unknowns, the best run beside the start",
-     NULL},
-    {"--plugin", "LIB[:ARG]", "load solvers and code for each step from a shared library", NULL},
-    {"--json", NULL, "print the result as one JSON object", NULL},
-    {"--quiet", NULL, "print nothing but errors", NULL},
+    {"--out", "R.db", "the database (-o); not given: that of the study's name"},
+    {"--jobs", "N", "workers at a time (all processors)"},
+    {"--resume", NULL, "go on with a database"},
+    {"--page", "F.html", "also write a page: history, unknowns, the best run beside the start"},
+    {"--plugin", "LIB[:ARG]", "load solvers and code for each step from a shared library"},
+    {"--json", NULL, "print the result as one JSON object"},
+    {"--quiet", NULL, "print nothing but errors"},
     {0},
 };
 

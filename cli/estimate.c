@@ -354,14 +354,14 @@ static int verb_estimate(const cli_args* args)
 }
 
 static const cli_option options[] = {
-    {"--out", "F.json", "the fitted study (-o); with --predict the predicted rows, F.csv", NULL},
+    {"--out", "F.json", "the fitted study (-o); with --predict the predicted rows, F.csv"},
     {"--predict", "DATA.csv",
-     "fit nothing: predict other data from their first rows, print the errors", NULL},
-    {"--plan", NULL, "say which of the study's candidates would shrink the intervals most", NULL},
-    {"--jobs", "N", "workers at a time (all processors)", NULL},
-    {"--page", "F.html", "also write a page: data and fit over time, residuals, intervals", NULL},
-    {"--json", NULL, "print the result as one JSON object", NULL},
-    {"--quiet", NULL, "print nothing but errors", NULL},
+     "fit nothing: predict other data from their first rows, print the errors"},
+    {"--plan", NULL, "say which of the study's candidates would shrink the intervals most"},
+    {"--jobs", "N", "workers at a time (all processors)"},
+    {"--page", "F.html", "also write a page: data and fit over time, residuals, intervals"},
+    {"--json", NULL, "print the result as one JSON object"},
+    {"--quiet", NULL, "print nothing but errors"},
     {0},
 };
 

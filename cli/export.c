@@ -343,9 +343,9 @@ static int verb_export(const cli_args* args)
 }
 
 static const cli_option options[] = {
-    {"--body", "NAME", "only this body", NULL},
-    {"--csv", NULL, "comma-separated with a header (the default)", NULL},
-    {"--json", NULL, "one object with `columns` and `rows`", NULL},
+    {"--body", "NAME", "only this body"},
+    {"--csv", NULL, "comma-separated with a header (the default)"},
+    {"--json", NULL, "one object with `columns` and `rows`"},
     {0},
 };
 

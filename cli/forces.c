@@ -220,13 +220,13 @@ static int verb_forces(const cli_args* args)
 }
 
 static const cli_option options[] = {
-    {"--set", "POINTER=VALUE", "override any place of the scene", NULL},
-    {"--param", "NAME=VALUE", "set a parameter of the scene", NULL},
-    {"--contact", "NAME", "contact model", NULL},
-    {"--friction", "CONE", "friction cone", NULL},
-    {"--directions", "N", "of the friction polygon", NULL},
+    {"--set", "POINTER=VALUE", "override any place of the scene"},
+    {"--param", "NAME=VALUE", "set a parameter of the scene"},
+    {"--contact", "NAME", "contact model"},
+    {"--friction", "CONE", "friction cone"},
+    {"--directions", "N", "of the friction polygon"},
     CLI_URDF_OPTIONS,
-    {"--json", NULL, "print one JSON object", NULL},
+    {"--json", NULL, "print one JSON object"},
     {0},
 };
 

@@ -34,7 +34,7 @@ void cli_help_verb(const cli_verb* verb)
         char left[64];
         (void)snprintf(left, sizeof left, "%s%s%s", o->name, o->value != NULL ? " " : "",
                        o->value != NULL ? o->value : "");
-        printf("  %-26s %s%s\n", left, o->text, o->missing != NULL ? " (does not exist yet)" : "");
+        printf("  %-26s %s\n", left, o->text);
     }
 }
 
@@ -70,8 +70,8 @@ static int verb_help(const cli_args* args)
 }
 
 static const cli_option options[] = {
-    {"--man", NULL, "print the man page, for man(1): perp help --man | man -l -", NULL},
-    {"--completion", "SHELL", "print the completion script for bash, zsh or fish", NULL},
+    {"--man", NULL, "print the man page, for man(1): perp help --man | man -l -"},
+    {"--completion", "SHELL", "print the completion script for bash, zsh or fish"},
     {0},
 };
 

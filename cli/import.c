@@ -177,14 +177,14 @@ static int verb_import(const cli_args* args)
 
 static const cli_option options[] = {
     {"--out", "SCENE",
-     "write the scene to this file (-o); without it, or with -, to standard output", NULL},
+     "write the scene to this file (-o); without it, or with -, to standard output"},
     CLI_URDF_OPTIONS,
-    {"--step", "H", "length of a step", NULL},
-    {"--duration", "T", "how long to simulate", NULL},
-    {"--set", "POINTER=VALUE", "override any place of the scene", NULL},
-    {"--param", "NAME=VALUE", "set a parameter of the scene", NULL},
-    {"--json", NULL, "print one JSON object about it (with --out)", NULL},
-    {"--quiet", NULL, "print nothing but errors and notices", NULL},
+    {"--step", "H", "length of a step"},
+    {"--duration", "T", "how long to simulate"},
+    {"--set", "POINTER=VALUE", "override any place of the scene"},
+    {"--param", "NAME=VALUE", "set a parameter of the scene"},
+    {"--json", NULL, "print one JSON object about it (with --out)"},
+    {"--quiet", NULL, "print nothing but errors and notices"},
     {0},
 };
 

@@ -392,11 +392,11 @@ static int verb_init(const cli_args* args)
 }
 
 static const cli_option options[] = {
-    {"--dimension", "2|3", "a planar or a spatial scene (3)", NULL},
-    {"--study", NULL, "a first study (perp sweep) and its scene instead", NULL},
-    {"--design", NULL, "a first design (perp design) and its scene instead", NULL},
-    {"--estimate", NULL, "a first estimate (perp estimate), its scene and its data instead", NULL},
-    {"--json", NULL, "print one JSON object", NULL},
+    {"--dimension", "2|3", "a planar or a spatial scene (3)"},
+    {"--study", NULL, "a first study (perp sweep) and its scene instead"},
+    {"--design", NULL, "a first design (perp design) and its scene instead"},
+    {"--estimate", NULL, "a first estimate (perp estimate), its scene and its data instead"},
+    {"--json", NULL, "print one JSON object"},
     {0},
 };
 

@@ -329,8 +329,8 @@ static int verb_list(const cli_args* args)
 }
 
 static const cli_option options[] = {
-    {"--names", NULL, "print only the names of what exists, one per line", NULL},
-    {"--json", NULL, "print one JSON object", NULL},
+    {"--names", NULL, "print only the names of what exists, one per line"},
+    {"--json", NULL, "print one JSON object"},
     {0},
 };
 

@@ -39,7 +39,7 @@ static void put_option(const cli_option* o)
     }
     printf("\n");
     put_roff(o->text);
-    printf("%s\n", o->missing != NULL ? " (does not exist yet)" : "");
+    printf("\n");
 }
 
 static void put_verb(const cli_verb* verb)

@@ -548,9 +548,9 @@ static int verb_plot(const cli_args* args)
 }
 
 static const cli_option options[] = {
-    {"--out", "FIG.svg", "the figure (-o), .svg, .png or .pdf; without it, on the terminal", NULL},
-    {"--size", "WxH", "pixels (pdf: 120 to the inch; terminal: letters)", NULL},
-    {"--json", NULL, "print the result as one JSON object", NULL},
+    {"--out", "FIG.svg", "the figure (-o), .svg, .png or .pdf; without it, on the terminal"},
+    {"--size", "WxH", "pixels (pdf: 120 to the inch; terminal: letters)"},
+    {"--json", NULL, "print the result as one JSON object"},
     {0},
 };
 

@@ -464,17 +464,17 @@ static int verb_render(const cli_args* args)
 }
 
 static const cli_option options[] = {
-    {"--out", "FILE", "film.mp4, film.gif or frame.png (-o)", NULL},
-    {"--time", "T", "of the picture; without it, the end", NULL},
-    {"--size", "WxH", "pixels; without it 1280x720, of a gif 640x360", NULL},
-    {"--fps", "N", "pictures a second of a film; without it 30, of a gif 20", NULL},
-    {"--speed", "X", "simulated seconds in a second of the film; without it 1", NULL},
-    {"--overlay", "NAME", "show it too (may be given several times)", NULL},
-    {"--view", "NAME", "from where: iso, front, back, left, right, top, ...", NULL},
-    {"--follow", "BODY", "the camera goes with this body", NULL},
-    {"--theme", "NAME", "light or dark", NULL},
-    {"--mode", "NAME", "of two recordings: side or ghost", NULL},
-    {"--json", NULL, "print the result as one JSON object", NULL},
+    {"--out", "FILE", "film.mp4, film.gif or frame.png (-o)"},
+    {"--time", "T", "of the picture; without it, the end"},
+    {"--size", "WxH", "pixels; without it 1280x720, of a gif 640x360"},
+    {"--fps", "N", "pictures a second of a film; without it 30, of a gif 20"},
+    {"--speed", "X", "simulated seconds in a second of the film; without it 1"},
+    {"--overlay", "NAME", "show it too (may be given several times)"},
+    {"--view", "NAME", "from where: iso, front, back, left, right, top, ..."},
+    {"--follow", "BODY", "the camera goes with this body"},
+    {"--theme", "NAME", "light or dark"},
+    {"--mode", "NAME", "of two recordings: side or ghost"},
+    {"--json", NULL, "print the result as one JSON object"},
     {0},
 };
 

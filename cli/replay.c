@@ -133,10 +133,10 @@ static int verb_replay(const cli_args* args)
 }
 
 static const cli_option options[] = {
-    {"--out", "R.html", "the page (-o); without it, the recording's name with .html", NULL},
-    {"--force", NULL, "replace a file even if it is no page of perp", NULL},
-    {"--json", NULL, "print the result as one JSON object", NULL},
-    {"--quiet", NULL, "print nothing but errors", NULL},
+    {"--out", "R.html", "the page (-o); without it, the recording's name with .html"},
+    {"--force", NULL, "replace a file even if it is no page of perp"},
+    {"--json", NULL, "print the result as one JSON object"},
+    {"--quiet", NULL, "print nothing but errors"},
     {0},
 };
 

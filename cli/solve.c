@@ -384,13 +384,13 @@ static int verb_solve(const cli_args* args)
 }
 
 static const cli_option options[] = {
-    {"--solver", "NAME", "see 'perp list solvers'; default auto", NULL},
-    {"--set", "NAME=NUMBER", "a setting of the solver", NULL},
-    {"--tolerance", "TOL", "largest residual that counts as solved; default 1e-10", NULL},
-    {"--max-iter", "N", "iterations at most; default: the solver's own", NULL},
-    {"--time-limit", "SECONDS", "stop after this long; default: never", NULL},
+    {"--solver", "NAME", "see 'perp list solvers'; default auto"},
+    {"--set", "NAME=NUMBER", "a setting of the solver"},
+    {"--tolerance", "TOL", "largest residual that counts as solved; default 1e-10"},
+    {"--max-iter", "N", "iterations at most; default: the solver's own"},
+    {"--time-limit", "SECONDS", "stop after this long; default: never"},
     CLI_THREADS_OPTION,
-    {"--json", NULL, "print one JSON object, the point included", NULL},
+    {"--json", NULL, "print one JSON object, the point included"},
     {0},
 };
 

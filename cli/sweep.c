@@ -526,15 +526,15 @@ static int verb_sweep(const cli_args* args)
 }
 
 static const cli_option options[] = {
-    {"--out", "R.db", "the database (-o); not given: that of the study's name", NULL},
-    {"--jobs", "N", "workers at a time (all processors)", NULL},
-    {"--resume", NULL, "go on with a database: do what is missing", NULL},
-    {"--shard", "I/N", "only part I (1 to N) of the runs, for job arrays; join with merge", NULL},
-    {"--csv", "F.csv", "also write the table of runs as text", NULL},
-    {"--page", "F.html", "also write a page that shows the results", NULL},
-    {"--plugin", "LIB[:ARG]", "load solvers and code for each step from a shared library", NULL},
-    {"--json", NULL, "print the result as one JSON object", NULL},
-    {"--quiet", NULL, "print nothing but errors", NULL},
+    {"--out", "R.db", "the database (-o); not given: that of the study's name"},
+    {"--jobs", "N", "workers at a time (all processors)"},
+    {"--resume", NULL, "go on with a database: do what is missing"},
+    {"--shard", "I/N", "only part I (1 to N) of the runs, for job arrays; join with merge"},
+    {"--csv", "F.csv", "also write the table of runs as text"},
+    {"--page", "F.html", "also write a page that shows the results"},
+    {"--plugin", "LIB[:ARG]", "load solvers and code for each step from a shared library"},
+    {"--json", NULL, "print the result as one JSON object"},
+    {"--quiet", NULL, "print nothing but errors"},
     {0},
 };
 

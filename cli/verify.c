@@ -226,9 +226,9 @@ static int verb_verify(const cli_args* args)
 }
 
 static const cli_option options[] = {
-    {"--plugin", "LIB[:ARG]", "the shared library that the run was made with", NULL},
+    {"--plugin", "LIB[:ARG]", "the shared library that the run was made with"},
     CLI_THREADS_OPTION,
-    {"--json", NULL, "print one JSON object", NULL},
+    {"--json", NULL, "print one JSON object"},
     {0},
 };
 

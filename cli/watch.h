@@ -35,15 +35,14 @@ void cli_watch_destroy(cli_watch* watch);
 
 /* The options, for the table of `run`. */
 #define CLI_WATCH_OPTIONS                                                                          \
-    {"--watch", NULL, "serve a live page of the run on this machine", NULL},                       \
-        {"--port", "N", "of the live page; without it, any that is free", NULL},                   \
-        {"--bind", "ADDRESS", "of the live page; without it, 127.0.0.1", NULL},                    \
-        {"--bind-anywhere", NULL, "allow --bind to leave this machine: anyone there can watch",    \
-         NULL},                                                                                    \
-        {"--paused", NULL, "with --watch: begin paused", NULL},                                    \
+    {"--watch", NULL, "serve a live page of the run on this machine"},                             \
+        {"--port", "N", "of the live page; without it, any that is free"},                         \
+        {"--bind", "ADDRESS", "of the live page; without it, 127.0.0.1"},                          \
+        {"--bind-anywhere", NULL, "allow --bind to leave this machine: anyone there can watch"},   \
+        {"--paused", NULL, "with --watch: begin paused"},                                          \
     {                                                                                              \
         "--linger", "S",                                                                           \
-            "with --watch: serve on for S seconds after the end (terminal: until Ctrl-C)", NULL    \
+            "with --watch: serve on for S seconds after the end (terminal: until Ctrl-C)"          \
     }
 
 #endif

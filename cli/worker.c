@@ -249,12 +249,12 @@ static int verb_worker(const cli_args* args)
 }
 
 static const cli_option options[] = {
-    {"--seconds", "S", "limit of CPU time of a run", NULL},
-    {"--steps", "N", "limit of steps of a run", NULL},
-    {"--study", NULL, "the file is a study, and a line {\"run\": ID}", NULL},
-    {"--frames", "DIR", "with --study: rows as bytes, files to DIR (for 'perp sweep' under mpirun)",
-     NULL},
-    {"--plugin", "LIB[:ARG]", "load solvers and code for each step from a shared library", NULL},
+    {"--seconds", "S", "limit of CPU time of a run"},
+    {"--steps", "N", "limit of steps of a run"},
+    {"--study", NULL, "the file is a study, and a line {\"run\": ID}"},
+    {"--frames", "DIR",
+     "with --study: rows as bytes, files to DIR (for 'perp sweep' under mpirun)"},
+    {"--plugin", "LIB[:ARG]", "load solvers and code for each step from a shared library"},
     {0},
 };
 

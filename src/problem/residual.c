@@ -42,7 +42,7 @@
  *             error of the answer (a light body under a heavy one, a spring of 1e15 N/m)
  *   joints of which no row's g_r a_r reaches S_c (1e-6 U: at rest beside bodies that move or are pressed): u_r less
  *             what rounding of the t_i makes of it, 16 eps sum_i |Y_ri| (|L^-1| t)_i
- *   k_error and b_error of the problem are subtracted from |M v - k - J' p|_i and from |u_n| before:
+ *   k_error and b_error of the problem are subtracted from |M v - k - J' p|_i and from |u_n|, of joints |u_r|, before:
  *   poses at the end of a step are rounded, and so are the forces of stiff springs and gaps / h.
  *   Impulses are limited by the motion of their island. With the island of a row as in island.h,
  *     sqrt(W_rr) |p_r| <= 1e8 e,   e = sum_i n_i / sqrt(M_ii) + sum_r m_r' / sqrt(W_rr) over the island,
@@ -641,8 +641,13 @@ static double row_rounding(const perp_contact_problem* P, const perp_constraint*
     return ROUNDING * sum;
 }
 
-/* Of a joint whose own terms are below the floor of S_c: its velocities without the rounding that
- * they have from the terms of the bodies. */
+static double less_than(double u, double least)
+{
+    return fabs(u) <= least ? 0.0 : u > 0.0 ? u - least : u + least;
+}
+
+/* Velocities of joints without the rounding of their b; and of a joint whose own terms are below the
+ * floor of S_c, without the rounding that they have from the terms of the bodies. */
 static void subtract_rounding(const perp_contact_problem* P, scratch* s)
 {
     for (int32_t ci = 0; ci < P->constraint_count; ++ci) {
@@ -654,8 +659,11 @@ static void subtract_rounding(const perp_contact_problem* P, scratch* s)
         for (int32_t r = 0; c->kind != PERP_CONSTRAINT_CONTACT && own < s->S[ci] && r < c->rows;
              ++r) {
             double* u = &s->u[c->row + r];
-            const double least = row_rounding(P, c, r, s);
-            *u = fabs(*u) <= least ? 0.0 : *u > 0.0 ? *u - least : *u + least;
+            *u = less_than(*u, row_rounding(P, c, r, s));
+        }
+        for (int32_t r = 0; P->b_error != NULL && c->kind != PERP_CONSTRAINT_CONTACT && r < c->rows;
+             ++r) {
+            s->u[c->row + r] = less_than(s->u[c->row + r], P->b_error[c->row + r]);
         }
     }
 }

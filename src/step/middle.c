@@ -323,7 +323,7 @@ static perp_status improve(perpi_step* step, bool solved, double before, double*
     *error = open >= moved ? open : moved;
     *error = isfinite(open) && isfinite(moved) ? *error : INFINITY;
     if (*error <= GOAL || (*error <= ENOUGH && *error > 0.5 * before)) {
-        perpi_formulation_set_b(f, step->v_problem, e);
+        perpi_formulation_set_b(f, step->model, step->v_problem, e);
         *good = true;
         return PERP_OK;
     }

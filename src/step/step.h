@@ -94,6 +94,11 @@ typedef struct perpi_outer {
     int32_t spent;      /* of all attempts; an expensive one counts as several */
 } perpi_outer;
 
+/* Workspace of middle steps with contacts (roll.c); they use perpi_outer, too. */
+typedef struct perpi_roll {
+    perpi_contact_list start, middle, end; /* contacts at these poses */
+} perpi_roll;
+
 /* Workspace of the equilibrium search (equilibrium.c). */
 typedef struct perpi_equilibrium {
     double* v_end; /* current velocities; NULL: the stepper has inertia */
@@ -189,6 +194,7 @@ struct perpi_step {
     double deepest; /* overlap at the start */
     perpi_attempts attempts;
     perpi_outer outer;
+    perpi_roll roll;
     perpi_equilibrium equilibrium;
     struct perpi_correction* correction;
     struct perpi_impact* impact; /* NULL: restitution is 0 everywhere */

@@ -14,7 +14,9 @@
  *     perpi_mpec_create -> perpi_mpec_add_trajectory ... -> perpi_mpec_build -> perpi_mpec_solve -> read `z`
  *
  * mpec_law.c      smoothed laws with first and second derivatives
- * mpec_layout.c   unknowns, constraints and where derivatives are not 0
+ * mpec_layout.c   trajectories, constraints of their steps, sizes, first guess
+ * mpec_parameter.c how parameters enter
+ * mpec_pattern.c  numbers of unknowns and equations, where derivatives are not 0
  * mpec_evaluate.c values and derivatives
  * mpec_ipopt.c    the solver
  */
@@ -217,6 +219,16 @@ PERP_NODISCARD perp_status perpi_mpec_add_trajectory(perpi_mpec* m, const perpi_
 /* Unknowns, equations, patterns and the first guess: the reference states, impulses 0, parameters
  * at their start. */
 PERP_NODISCARD perp_status perpi_mpec_build(perpi_mpec* m);
+/* The linear step `index` of a trajectory at its reference states, with velocities v of the state after it. */
+PERP_NODISCARD perp_status perpi_mpec_evaluate_reference(perpi_mpec* m, const perp_model* model,
+                                                         const perpi_mpec_trajectory* t,
+                                                         int32_t index, const double* v);
+/* mpec_parameter.c, for perpi_mpec_build: which parameters change friction alone, and by how much. */
+PERP_NODISCARD perp_status perpi_mpec_examine_parameters(perpi_mpec* m);
+/* mpec_pattern.c, for perpi_mpec_build. */
+PERP_NODISCARD perp_status perpi_mpec_number(perpi_mpec* m);
+/* Counts the entries of the derivatives, and names them where there is room for it. */
+void perpi_mpec_pattern(perpi_mpec* m);
 /* Number of the displacement k of a body among the places of an observation; -1: none. */
 int32_t perpi_mpec_place(const perpi_mpec* m, int32_t body, int32_t k, bool velocity);
 /* The flat state number `state` of a trajectory at the point z. Prescribed bodies have their reference. */

@@ -1,5 +1,5 @@
-/* src/study/mpec_layout.c - unknowns and equations of a program, and where its derivatives are not
- * 0: see mpec.h. */
+/* src/study/mpec_layout.c - a program from its trajectories: constraints of the steps, sizes,
+ * bounds, first guess; see mpec.h. */
 #include <math.h>
 #include <string.h>
 
@@ -401,10 +401,9 @@ static perp_status add_pairs(perpi_mpec* m, const perp_model* model, perpi_mpec_
     return status;
 }
 
-/* The step at the reference states, with the velocities of the state after it. */
-static perp_status evaluate_reference(perpi_mpec* m, const perp_model* model,
-                                      const perpi_mpec_trajectory* t, int32_t index,
-                                      const double* v)
+perp_status perpi_mpec_evaluate_reference(perpi_mpec* m, const perp_model* model,
+                                          const perpi_mpec_trajectory* t, int32_t index,
+                                          const double* v)
 {
     const perpi_mpec_step* s = &m->step[t->step + (size_t)index];
     const double* q = m->reference_q + t->reference_q + (size_t)index * (size_t)m->q_size;
@@ -433,7 +432,7 @@ static perp_status find_constraints(perpi_mpec* m, const perp_model* model)
         const perpi_mpec_trajectory* t = &m->trajectory[k];
         for (int32_t i = 0; status == PERP_OK && i < t->steps; ++i) {
             perpi_mpec_step* s = &m->step[t->step + (size_t)i];
-            status = evaluate_reference(m, model, t, i, NULL);
+            status = perpi_mpec_evaluate_reference(m, model, t, i, NULL);
             if (status != PERP_OK) {
                 return status;
             }
@@ -491,399 +490,6 @@ static perp_status colour_bodies(perpi_mpec* m)
     }
     perpi_free(m->context, near);
     return PERP_OK;
-}
-
-/* ---- how the parameters enter ------------------------------------------------------------------------*/
-
-static double friction_of(const perp_model* model, const perpi_mpec_constraint* c)
-{
-    if (c->key != 0) {
-        return perpi_model_friction(model, perpi_key_shape_a(c->key), perpi_key_shape_b(c->key));
-    }
-    int32_t point = c->point;
-    for (size_t i = 0; point >= 0 && i < model->body_count; ++i) {
-        if (point < model->body[i].support.points) {
-            return model->body[i].support.mu[point];
-        }
-        point -= model->body[i].support.points;
-    }
-    return 0.0;
-}
-
-/* What a step is without friction: dynamics, rows and the state after it. */
-static size_t sample_size(const perpi_mpec* m, const perpi_mpec_step* s)
-{
-    return (size_t)(s->dofs + 2 * s->rows + m->q_size + m->v_size);
-}
-
-static perp_status sample_step(perpi_mpec* m, const perp_model* model,
-                               const perpi_mpec_trajectory* t, int32_t index, const double* probe,
-                               double* out)
-{
-    const perpi_mpec_step* s = &m->step[t->step + (size_t)index];
-    perp_status status = PERP_OK;
-    for (int32_t i = 0; i < m->body_count; ++i) {
-        m->pose[i] = perpi_state_pose(
-            model, m->reference_q + t->reference_q + (size_t)index * (size_t)m->q_size, i);
-    }
-    for (int32_t i = 0; status == PERP_OK && i < s->contact_count; ++i) {
-        status = perpi_contact_move(model, m->pose, &m->frozen[s->contact + (size_t)i],
-                                    &m->contact[s->contact + (size_t)i]);
-    }
-    status = status == PERP_OK ? evaluate_reference(m, model, t, index, probe) : status;
-    if (status != PERP_OK) {
-        return status;
-    }
-    const perp_contact_problem* P = perpi_linear_problem(m->linear);
-    if (P->dof_count != s->dofs || P->row_count != s->rows) {
-        return perpi_fail(m->context, PERP_ERROR_UNSUPPORTED,
-                          "mpec: a parameter changes the rows of the steps");
-    }
-    perpi_linear_dynamics(m->linear, out);
-    memcpy(out + s->dofs, perpi_linear_row_speeds(m->linear), (size_t)s->rows * sizeof *out);
-    double* bound = out + s->dofs + s->rows;
-    for (int32_t i = 0; i < s->rows; ++i) {
-        bound[i] = 0.0;
-    }
-    for (int32_t i = 0; i < P->constraint_count; ++i) {
-        const perp_constraint* c = &P->constraint[i];
-        for (int32_t r = 0; c->kind == PERP_CONSTRAINT_BOUNDED && r < c->rows; ++r) {
-            const double x = P->lower[c->row + r], y = P->upper[c->row + r];
-            bound[c->row + r] = (isfinite(x) ? x : 0.0) + 2.0 * (isfinite(y) ? y : 0.0);
-        }
-    }
-    memcpy(bound + s->rows, perpi_linear_q_next(m->linear), (size_t)m->q_size * sizeof *out);
-    memcpy(bound + s->rows + m->q_size, perpi_linear_v_next(m->linear),
-           (size_t)m->v_size * sizeof *out);
-    return PERP_OK;
-}
-
-enum { SAMPLES = 3 }; /* values of a parameter that are compared, and steps of a trajectory */
-
-/* Samples of the first trajectory with one parameter at a value; friction of all constraints. */
-static perp_status sample_model(perpi_mpec* m, const double* parameter, const double* probe,
-                                double* sample, double* mu)
-{
-    const perp_model* model;
-    perp_status status = m->model_of.at(m->model_of.user, parameter, &model);
-    const perpi_mpec_trajectory* t = &m->trajectory[0];
-    for (int k = 0; status == PERP_OK && k < SAMPLES; ++k) {
-        const int32_t index = k == 0 ? 0 : k == 1 ? t->steps / 2 : t->steps - 1;
-        status = sample_step(m, model, t, index, probe, sample);
-        sample += sample_size(m, &m->step[t->step + (size_t)index]);
-    }
-    for (size_t i = 0; status == PERP_OK && i < m->constraint_count; ++i) {
-        mu[i] = friction_of(model, &m->constraint[i]);
-    }
-    return status;
-}
-
-/* Relative difference below which two numbers are the same, and three on a line. */
-static const double SAME = 1e-9;
-
-static bool is_on_line(const double mu[SAMPLES])
-{
-    return fabs(mu[2] - 2.0 * mu[1] + mu[0]) <= SAME * (fabs(mu[0]) + fabs(mu[1]) + fabs(mu[2]));
-}
-
-/* Whether a parameter changes coefficients of friction alone, linearly; their slopes. */
-static perp_status examine_parameter(perpi_mpec* m, int32_t index, double* parameter,
-                                     const double* probe, size_t size, double* room)
-{
-    const perpi_mpec_parameter* p = &m->parameter[index];
-    const size_t constraints = m->constraint_count;
-    double *sample = room, *mu = room + SAMPLES * size;
-    const double span = isfinite(p->high - p->low) ? p->high - p->low
-                        : p->start != 0.0          ? fabs(p->start)
-                                                   : 1.0;
-    double by = 0.2 * span;
-    by = p->start + 2.0 * by <= p->high ? by : -by;
-    by = p->start + 2.0 * by >= p->low ? by : 0.0;
-    perp_status status = PERP_OK;
-    for (int k = 0; status == PERP_OK && k < SAMPLES; ++k) {
-        parameter[index] = p->start + k * by;
-        status = sample_model(m, parameter, probe, sample + (size_t)k * size,
-                              mu + (size_t)k * constraints);
-    }
-    parameter[index] = p->start;
-    if (status != PERP_OK) {
-        return status;
-    }
-    bool friction = by != 0.0;
-    for (size_t i = 0; i < size; ++i) {
-        const double size_of = fabs(sample[i]) + fabs(sample[size + i]);
-        friction = friction && fabs(sample[size + i] - sample[i]) <= SAME * size_of &&
-                   fabs(sample[2 * size + i] - sample[i]) <= SAME * size_of;
-    }
-    for (size_t i = 0; i < constraints && friction; ++i) {
-        const double x[SAMPLES] = {mu[i], mu[constraints + i], mu[2 * constraints + i]};
-        friction = is_on_line(x) && (x[1] == x[0] || m->constraint[i].mu_count < PERPI_MPEC_MU);
-    }
-    m->general[index] = !friction;
-    for (size_t i = 0; i < constraints && friction; ++i) {
-        perpi_mpec_constraint* c = &m->constraint[i];
-        const double slope = (mu[2 * constraints + i] - mu[i]) / (2.0 * by);
-        if (slope != 0.0 && c->kind >= PERPI_MPEC_PLANAR) {
-            c->mu_parameter[c->mu_count] = index;
-            c->mu_slope[c->mu_count++] = slope;
-        }
-    }
-    return PERP_OK;
-}
-
-static perp_status examine_parameters(perpi_mpec* m)
-{
-    const perpi_mpec_trajectory* t = &m->trajectory[0];
-    const size_t n = (size_t)m->parameter_count;
-    size_t size = 0, dofs = 0;
-    for (int k = 0; k < SAMPLES; ++k) {
-        const perpi_mpec_step* s = &m->step[t->step + (size_t)(k == 0   ? 0
-                                                               : k == 1 ? t->steps / 2
-                                                                        : t->steps - 1)];
-        size += sample_size(m, s);
-        dofs = (size_t)s->dofs > dofs ? (size_t)s->dofs : dofs;
-    }
-    double* room = NULL;
-    perp_status status = perpi_alloc(
-        m->context, SAMPLES * (size + m->constraint_count) + n + dofs + 1, sizeof *room, &room);
-    if (status != PERP_OK) {
-        return status;
-    }
-    double *parameter = room + SAMPLES * (size + m->constraint_count), *probe = parameter + n;
-    for (size_t i = 0; i < n; ++i) {
-        parameter[i] = m->parameter[i].start;
-    }
-    for (size_t i = 0; i < dofs; ++i) { /* any velocities that are not 0 */
-        probe[i] = m->speed * (1.0 + 0.37 * (double)(i % 5));
-    }
-    for (int32_t i = 0; status == PERP_OK && i < m->parameter_count; ++i) {
-        if (m->parameter[i].of_scene) {
-            status = examine_parameter(m, i, parameter, probe, size, room);
-        }
-    }
-    perpi_free(m->context, room);
-    return status;
-}
-
-/* ---- unknowns, equations, patterns -------------------------------------------------------------------*/
-
-static void number_unknowns(perpi_mpec* m)
-{
-    int32_t n = m->parameter_count, rows = 0;
-    for (size_t k = 0; k < m->trajectory_count; ++k) {
-        perpi_mpec_trajectory* t = &m->trajectory[k];
-        int32_t x = n;
-        t->x = n;
-        n += m->stride;
-        for (int32_t i = 0; i < t->steps; ++i) {
-            perpi_mpec_step* s = &m->step[t->step + (size_t)i];
-            s->x = x;
-            s->v = n;
-            s->p = n + s->dofs;
-            n += s->dofs + s->rows;
-            s->dynamics = rows;
-            s->laws = rows + s->dofs;
-            rows += s->dofs;
-            for (int32_t c = 0; c < s->constraint_count; ++c) {
-                perpi_mpec_constraint* a = &m->constraint[s->constraint + (size_t)c];
-                a->law = rows;
-                rows += a->law_count;
-            }
-            s->state = rows;
-            rows += m->stride;
-            s->x_next = x = n;
-            n += m->stride;
-        }
-    }
-    m->n = n;
-    m->m = rows;
-}
-
-static perp_status number_locals(perpi_mpec* m)
-{
-    perp_status status = PERP_OK;
-    for (size_t k = 0; status == PERP_OK && k < m->step_count; ++k) {
-        const perpi_mpec_step* s = &m->step[k];
-        for (int32_t i = 0; status == PERP_OK && i < s->constraint_count; ++i) {
-            perpi_mpec_constraint* c = &m->constraint[s->constraint + (size_t)i];
-            const int32_t columns = c->dofs[0] + c->dofs[1] + c->turns[0] + c->turns[1];
-            c->local_count = c->rows + columns + c->mu_count;
-            c->local = m->local_count;
-            c->slope = m->slope_count;
-            status = GROW(m, local, local_room, m->local_count, (size_t)c->local_count);
-            if (status == PERP_OK) {
-                status = GROW(m, slope, slope_room, m->slope_count, (size_t)(c->rows * columns));
-            }
-            if (status != PERP_OK) {
-                return status;
-            }
-            int32_t* at = m->local + c->local;
-            for (int32_t r = 0; r < c->rows; ++r) {
-                *at++ = s->p + c->row + r;
-            }
-            for (int side = 0; side < 2; ++side) {
-                const int32_t first = c->body[side] >= 0
-                                          ? m->place[c->body[side]]
-                                          : s->dofs; /* of a support's block: below */
-                for (int32_t r = 0; r < c->dofs[side]; ++r) {
-                    *at++ = s->v + first + r;
-                }
-            }
-            for (int side = 0; side < 2; ++side) {
-                for (int32_t r = 0; r < c->turns[side]; ++r) {
-                    *at++ = s->x + m->place[c->body[side]] + r;
-                }
-            }
-            for (int32_t r = 0; r < c->mu_count; ++r) {
-                *at++ = c->mu_parameter[r];
-            }
-            m->local_count += (size_t)c->local_count;
-            m->slope_count += (size_t)(c->rows * columns);
-        }
-    }
-    return status;
-}
-
-/* Blocks of supports follow those of the bodies, one velocity each, in the order of their constraints. */
-static void number_support_blocks(perpi_mpec* m)
-{
-    for (size_t k = 0; k < m->step_count; ++k) {
-        const perpi_mpec_step* s = &m->step[k];
-        for (int32_t i = 0; i < s->constraint_count; ++i) {
-            const perpi_mpec_constraint* c = &m->constraint[s->constraint + (size_t)i];
-            if (c->point >= 0) {
-                m->local[c->local + (size_t)(c->rows + c->dofs[0])] = s->v + m->nd + c->point;
-            }
-        }
-    }
-}
-
-static void add_entry(perpi_mpec* m, size_t* at, int32_t row, int32_t column)
-{
-    if (m->jacobian_row != NULL) {
-        m->jacobian_row[*at] = row;
-        m->jacobian_column[*at] = column;
-    }
-    *at += 1;
-}
-
-static void add_block(perpi_mpec* m, size_t* at, int32_t row, int32_t rows, int32_t column,
-                      int32_t columns)
-{
-    for (int32_t i = 0; i < rows; ++i) {
-        for (int32_t j = 0; j < columns; ++j) {
-            add_entry(m, at, row + i, column + j);
-        }
-    }
-}
-
-/* Entries of the state after a step, body by body: perpi_mpec_jacobian writes them in this order. */
-static void pattern_of_state(perpi_mpec* m, const perpi_mpec_step* s, size_t* at)
-{
-    for (int32_t b = 0; b < m->body_count; ++b) {
-        const int32_t n = m->place[b] >= 0 ? m->dofs[b] : 0, place = m->place[b];
-        for (int32_t k = 0; m->diagonal[b] && k < n; ++k) {
-            add_entry(m, at, s->state + place + k, s->x + place + k);
-            add_entry(m, at, s->state + place + k, s->v + place + k);
-            add_entry(m, at, s->state + place + k, s->x_next + place + k);
-            add_entry(m, at, s->state + m->nd + place + k, s->v + place + k);
-            add_entry(m, at, s->state + m->nd + place + k, s->x_next + m->nd + place + k);
-        }
-        for (int part = 0; !m->diagonal[b] && n > 0 && part < 2; ++part) {
-            const int32_t row = s->state + place + part * m->nd;
-            add_block(m, at, row, n, s->x + place, n);
-            add_block(m, at, row, n, s->x + m->nd + place, n);
-            add_block(m, at, row, n, s->v + place, n);
-            add_block(m, at, row, n, s->x_next + place + part * m->nd, n);
-        }
-    }
-}
-
-/* Of one step: dynamics by v', by p, by displacements, by velocities; laws; the state after it. */
-static void pattern_of_step(perpi_mpec* m, perpi_mpec_step* s, size_t* at)
-{
-    s->jacobian = *at;
-    for (int32_t b = 0; b < m->body_count; ++b) {
-        if (m->place[b] >= 0) {
-            add_block(m, at, s->dynamics + m->place[b], m->dofs[b], s->v + m->place[b], m->dofs[b]);
-        }
-    }
-    for (int32_t i = m->nd; i < s->dofs; ++i) {
-        add_entry(m, at, s->dynamics + i, s->v + i);
-    }
-    for (int32_t i = 0; i < s->constraint_count; ++i) {
-        const perpi_mpec_constraint* c = &m->constraint[s->constraint + (size_t)i];
-        const int32_t* velocity = m->local + c->local + c->rows;
-        for (int32_t k = 0; k < c->dofs[0] + c->dofs[1]; ++k) {
-            for (int32_t r = 0; r < c->rows; ++r) {
-                add_entry(m, at, s->dynamics + velocity[k] - s->v, s->p + c->row + r);
-            }
-        }
-    }
-    for (int part = 0; part < 2; ++part) {
-        const int32_t x = s->x + part * m->nd;
-        for (int32_t b = 0; b < m->body_count; ++b) {
-            if (m->place[b] >= 0) {
-                add_block(m, at, s->dynamics + m->place[b], m->dofs[b], x + m->place[b],
-                          m->dofs[b]);
-            }
-        }
-        for (int32_t i = 0; i < s->pair_count; ++i) {
-            const int32_t* b = m->pair[s->pair + (size_t)i].body;
-            for (int side = 0; side < 2; ++side) {
-                add_block(m, at, s->dynamics + m->place[b[side]], m->dofs[b[side]],
-                          x + m->place[b[1 - side]], m->dofs[b[1 - side]]);
-            }
-        }
-    }
-    for (int32_t i = 0; i < s->constraint_count; ++i) {
-        perpi_mpec_constraint* c = &m->constraint[s->constraint + (size_t)i];
-        c->jacobian = *at;
-        for (int32_t r = 0; r < c->law_count; ++r) {
-            for (int32_t k = 0; k < c->local_count; ++k) {
-                add_entry(m, at, c->law + r, m->local[c->local + (size_t)k]);
-            }
-        }
-    }
-    pattern_of_state(m, s, at);
-}
-
-static void pattern_of_jacobian(perpi_mpec* m)
-{
-    size_t at = 0;
-    for (size_t k = 0; k < m->step_count; ++k) {
-        pattern_of_step(m, &m->step[k], &at);
-    }
-    m->general_jacobian = at;
-    for (int32_t i = 0; i < m->parameter_count; ++i) {
-        for (int32_t r = 0; m->general[i] && r < m->m; ++r) {
-            add_entry(m, &at, r, i);
-        }
-    }
-    m->jacobian_count = at;
-}
-
-static void pattern_of_hessian(perpi_mpec* m)
-{
-    size_t at = 0;
-    for (size_t i = 0; i < m->constraint_count; ++i) {
-        perpi_mpec_constraint* c = &m->constraint[i];
-        c->hessian = at;
-        if (c->kind == PERPI_MPEC_EQUALITY) {
-            continue;
-        }
-        for (int32_t a = 0; a < c->local_count; ++a) {
-            for (int32_t b = 0; b <= a; ++b, ++at) {
-                const int32_t x = m->local[c->local + (size_t)a],
-                              y = m->local[c->local + (size_t)b];
-                if (m->hessian_row != NULL) {
-                    m->hessian_row[at] = x > y ? x : y;
-                    m->hessian_column[at] = x > y ? y : x;
-                }
-            }
-        }
-    }
-    m->hessian_count = perpi_mpec_objective_pattern(m, at);
 }
 
 /* ---- sizes, bounds, first guess ----------------------------------------------------------------------*/
@@ -1051,21 +657,15 @@ perp_status perpi_mpec_build(perpi_mpec* m)
     status = status == PERP_OK ? m->model_of.at(m->model_of.user, start, &model) : status;
     status = status == PERP_OK ? find_constraints(m, model) : status;
     status = status == PERP_OK ? colour_bodies(m) : status;
-    status = status == PERP_OK ? examine_parameters(m) : status;
-    if (status == PERP_OK) {
-        number_unknowns(m);
-        status = number_locals(m);
-    }
-    if (status == PERP_OK) {
-        number_support_blocks(m);
-        pattern_of_jacobian(m);
-        pattern_of_hessian(m);
+    status = status == PERP_OK ? perpi_mpec_examine_parameters(m) : status;
+    status = status == PERP_OK ? perpi_mpec_number(m) : status;
+    if (status == PERP_OK) { /* first counted, then filled in */
+        perpi_mpec_pattern(m);
         status = allocate_program(m);
     }
     status = status == PERP_OK ? m->model_of.at(m->model_of.user, start, &model) : status;
     if (status == PERP_OK) {
-        pattern_of_jacobian(m);
-        pattern_of_hessian(m);
+        perpi_mpec_pattern(m);
         set_units(m, model);
         set_tight(m);
         guess_point(m);

@@ -152,6 +152,24 @@ def a_body_that_stays_behind_a_plate_is_found_with_the_corrective_model():
 
 
 @test
+def a_body_mostly_behind_a_plate_is_found_with_anitescu_potra():
+    scene = ball_on_plate(stepper="anitescu-potra", duration=0.3)
+    scene["bodies"][0].update(position=[0, 0, -0.01], shapes=[{"type": "box", "size": [4, 4, 0.02]}])
+    scene["bodies"][1]["shapes"][0]["position"] = [0, 0, 0.08]  # the centre of mass is low
+    path = record(scene)
+
+    def sink(height):
+        def change(f):
+            q = f["state/q"][()]
+            q[20:, 9] = height
+            q[20:, 10:] = [1, 0, 0, 0]
+            f["state/q"][...] = q
+        return change
+    assert "side" not in falsify(path, sink(-0.05))  # overlap stays, and most of the ball is above
+    assert "side" in falsify(path, sink(-0.12))
+
+
+@test
 def an_open_joint_is_found_in_a_loop_that_closes_its_errors_slowly():
     links = [{"name": f"b{i}", "mass": 1, "inertia": 0.0033, "position": [0.2 * i + 0.1, 0],
               "velocity": [0, 1.0 if i == 1 else 0.0]} for i in range(4)]
@@ -189,6 +207,29 @@ def a_body_on_the_other_side_of_a_plate_is_found():
         q[25:, 9] = -0.4  # between two frames, without ever being seen in the plate
         f["state/q"][...] = q
     assert "side" in falsify(record(ball_on_plate()), drop)
+
+
+@test
+def of_a_body_with_an_empty_middle_the_pieces_are_followed():
+    """Two balls astride a wall: the centre of mass passes through it and no ball does."""
+    def astride(x, speed):
+        scene = ball_on_plate(gravity=[0, 0, 0])
+        scene["bodies"][0] = {"name": "wall", "type": "static",
+                              "shapes": [{"type": "box", "size": [0.02, 4, 4]}]}
+        scene["bodies"][1] = {"name": "pair", "mass": 1, "inertia": [0.004, 0.09, 0.09],
+                              "position": [x, 0, 0], "velocity": [speed, 0, 0],
+                              "shapes": [{"type": "sphere", "radius": 0.1, "position": [side, 0, 0]}
+                                         for side in (-0.3, 0.3)]}
+        return record(scene)
+    path = astride(-0.04, 0.2)
+    with h5py.File(path) as f:
+        assert f["state/q"][0, 7] < -0.02 and f["state/q"][-1, 7] > 0.02
+
+    def through(f):
+        q = f["state/q"][()]
+        q[25:, 7] += 0.9  # the second ball was on that side, the first was not
+        f["state/q"][...] = q
+    assert "side" in falsify(path, through)
 
 
 @test
