@@ -172,6 +172,7 @@ struct perpi_step {
 
     /* contacts */
     perpi_pose* pose;          /* per body */
+    const double* posed;       /* the state that they were made from in this step */
     double* margin;            /* per body */
     perpi_turn* turn;          /* per body: how far it turns in the step; see margin.c */
     double* turn_most;         /* per body: a bound of that */
