@@ -321,6 +321,12 @@ static void print_json(const perp_scene* scene, const perp_sim* sim, double pene
         json_object_set_new(o, "joint_direction_choice",
                             json_pack("{s:s, s:s}", "asked", "auto", "reason", direction.reason));
     }
+    const perp_joint_choice rolling = perp_rolling_choose(model, &run);
+    json_object_set_new(o, "contact_direction", json_string(rolling.middle ? "middle" : "start"));
+    if (run.rolling_choice) {
+        json_object_set_new(o, "contact_direction_choice",
+                            json_pack("{s:s, s:s}", "asked", "auto", "reason", rolling.reason));
+    }
     json_object_set_new(o, "pairs", pairs_json(model));
     json_object_set_new(o, "pairs_out_of_reach", json_integer(perp_sim_pairs_out_of_reach(sim)));
     json_object_set_new(o, "robot", robot_json(sim, model, context));
@@ -547,6 +553,19 @@ static void print_joint_direction(const perp_model* model, const perp_sim_def* r
     printf("%s\n", run->joint_correction ? ", corrected" : "");
 }
 
+/* Likewise for the contacts of a body that rolls; nothing where they are those of the start. */
+static void print_contact_direction(const perp_model* model, const perp_sim_def* run)
+{
+    const perp_joint_choice choice = perp_rolling_choose(model, run);
+    if (choice.middle) {
+        printf("  rolling        contacts %smiddle", run->rolling_choice ? "auto: " : "");
+        if (run->rolling_choice) {
+            printf(" (%s)", choice.reason);
+        }
+        printf("\n");
+    }
+}
+
 static void print_text(const perp_scene* scene, const perp_sim* sim, double penetration)
 {
     const perp_model* model = perp_scene_model(scene);
@@ -601,6 +620,7 @@ static void print_text(const perp_scene* scene, const perp_sim* sim, double pene
         printf("  margin         %.9g\n", run.margin);
     }
     print_joint_direction(model, &run);
+    print_contact_direction(model, &run);
     cli_parameters_print(scene);
     if (penetration > 0.0) {
         printf("  overlap        %.3g at the start\n", penetration);

@@ -128,7 +128,7 @@ typedef struct perp_contact_problem {
     /* row_count, >= 0; read for equality and bounded rows only; NULL: all 0. A row with c > 0 is a
      * spring, damper or servo instead of a hard law: docs/notation.md */
     const double* compliance;
-    /* How far k (dof_count) and b (row_count; read for the normal rows of contacts) are uncertain,
+    /* How far k (dof_count) and b (row_count; not read for rows of friction) are uncertain,
      * because they were computed from rounded poses: smaller residuals do not count. NULL: not at all. */
     const double* k_error;
     const double* b_error;

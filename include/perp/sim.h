@@ -48,6 +48,8 @@ typedef struct perp_sim_def {
     bool joint_correction; /* close the joints at the end of each step [W14 algorithm 1] */
     bool joint_middle;     /* directions of joints at the middle of the step, not at its start */
     bool joint_choice;     /* unless joint_middle: at the middle where perp_joint_choose says so */
+    bool rolling_middle;   /* contacts of rolling bodies at the middle of the step, likewise */
+    bool rolling_choice;   /* unless rolling_middle: where perp_rolling_choose says so */
     bool linear_rotation; /* q + h G nu, normalised, as in the papers, instead of the exponential */
     bool keep_going;      /* take the best iterate when a solve fails, and count it */
     const perp_parameter*
@@ -78,6 +80,10 @@ typedef struct perp_joint_choice {
     const char* reason;
 } perp_joint_choice;
 PERP_API perp_joint_choice perp_joint_choose(const perp_model* model, const perp_sim_def* def);
+
+/* The same for the contacts of bodies that roll (scene: contact_direction). Where def asks for the middle and
+ * a scene does not admit it, the reason says why; perp_sim_create then fails. */
+PERP_API perp_joint_choice perp_rolling_choose(const perp_model* model, const perp_sim_def* def);
 
 /* model must outlive the simulation and not change. */
 PERP_API PERP_NODISCARD perp_status perp_sim_create(perp_context* context, const perp_model* model,
@@ -186,7 +192,9 @@ typedef struct perp_step_info {
     int32_t corrections;    /* solves of the joint correction besides the first; -1 (closed
                                loops), -3 (all joints): joint errors are closed slowly, because
                                closing them at once would gain energy;
-                               -2: a middle step (perp_sim_def.joint_middle) */
+                               -2: a middle step (perp_sim_def.joint_middle);
+                               -4: one with contacts (rolling_middle), whose points, normals and
+                               gaps are those of the middle of the step */
     int32_t moves;          /* solves that moved poses onto the joints, where the step's own
                                impulses could not close them */
     double joint_error[2];  /* largest at the end of the step: length, angle */

@@ -1,19 +1,17 @@
 /* src/base/arena.c - see arena.h. */
 #include "base/arena.h"
 
-#include <string.h>
-
-struct perpi_arena_block {
-    perpi_arena_block* previous;
-    size_t capacity;
-    _Alignas(16) unsigned char data[];
-};
-
 enum { FIRST_BLOCK = 16384 };
 
 void perpi_arena_init(perpi_arena* arena, perp_context* context)
 {
     *arena = (perpi_arena){.context = context};
+}
+
+/* What was taken until now counts for the size of the block that replaces a chain. */
+static void note_peak(perpi_arena* arena)
+{
+    arena->peak = arena->total > arena->peak ? arena->total : arena->peak;
 }
 
 void perpi_arena_free(perpi_arena* arena)
@@ -34,6 +32,7 @@ perpi_arena_mark perpi_arena_get_mark(const perpi_arena* arena)
 
 void perpi_arena_rewind(perpi_arena* arena, perpi_arena_mark mark)
 {
+    note_peak(arena);
     /* Blocks chained after the mark are freed; the peak remembers that they were needed. */
     while (arena->last != mark.block) {
         perpi_arena_block* previous = arena->last->previous;
@@ -62,6 +61,7 @@ static perp_status push_block(perpi_arena* arena, size_t capacity)
 
 perp_status perpi_arena_reset(perpi_arena* arena)
 {
+    note_peak(arena);
     const bool chained = arena->last != NULL && arena->last->previous != NULL;
     const bool small = arena->last != NULL && arena->last->capacity < arena->peak;
     if (chained || small) {
@@ -75,7 +75,7 @@ perp_status perpi_arena_reset(perpi_arena* arena)
     return PERP_OK;
 }
 
-perp_status perpi_arena_take(perpi_arena* arena, size_t count, size_t size, void* p)
+perp_status perpi_arena_take_now(perpi_arena* arena, size_t count, size_t size, void* p)
 {
     if (size != 0 && count > (SIZE_MAX - 64) / size) {
         return perpi_fail(arena->context, PERP_ERROR_MEMORY, "out of memory: size overflow");
@@ -95,8 +95,5 @@ perp_status perpi_arena_take(perpi_arena* arena, size_t count, size_t size, void
     memcpy(p, &taken, sizeof taken);
     arena->used += bytes;
     arena->total += bytes;
-    if (arena->total > arena->peak) {
-        arena->peak = arena->total;
-    }
     return PERP_OK;
 }

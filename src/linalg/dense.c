@@ -149,6 +149,26 @@ static inline bool root_of(double s, double* root)
     return s > 0.0 && isfinite(s);
 }
 
+static bool chol_factor_apart(const double* A, double* L)
+{
+    double d0, d1, d2, d3, d4, d5;
+    const bool moves = root_of(A[0], &d0) & root_of(A[7], &d1) & root_of(A[14], &d2);
+    const bool turns = root_of(A[21], &d3);
+    const double e4 = A[27] / d3, e5 = A[33] / d3;
+    const bool turns_too = root_of(A[28] - e4 * e4, &d4);
+    const double f5 = (A[34] - e5 * e4) / d4;
+    if (!root_of(A[35] - e5 * e5 - f5 * f5, &d5) || !moves || !turns || !turns_too) {
+        return false;
+    }
+    L[0] = d0;
+    L[6] = 0.0, L[7] = d1;
+    L[12] = 0.0, L[13] = 0.0, L[14] = d2;
+    L[18] = 0.0, L[19] = 0.0, L[20] = 0.0, L[21] = d3;
+    L[24] = 0.0, L[25] = 0.0, L[26] = 0.0, L[27] = e4, L[28] = d4;
+    L[30] = 0.0, L[31] = 0.0, L[32] = 0.0, L[33] = e5, L[34] = f5, L[35] = d5;
+    return true;
+}
+
 /* Six velocities, unrolled: the same operations in the same order as the loop. */
 static bool chol_factor6(const double* A, double* L)
 {
@@ -194,7 +214,7 @@ static bool chol_factor6(const double* A, double* L)
 bool perpi_chol_factor(int32_t n, const double* A, double* L)
 {
     if (n == 6) {
-        return chol_factor6(A, L);
+        return perpi_is_apart(A) ? chol_factor_apart(A, L) : chol_factor6(A, L);
     }
     for (int32_t i = 0; i < n; ++i) {
         for (int32_t j = 0; j <= i; ++j) {
@@ -230,6 +250,14 @@ void perpi_chol_forward(int32_t n, const double* L, double* x)
     }
 }
 
+static void chol_backward_apart(const double* L, double* x)
+{
+    x[5] /= L[35];
+    x[4] = (x[4] - L[34] * x[5]) / L[28];
+    x[3] = (x[3] - L[27] * x[4] - L[33] * x[5]) / L[21];
+    x[2] /= L[14], x[1] /= L[7], x[0] /= L[0];
+}
+
 /* Six velocities, unrolled: the same operations in the same order as the loop. */
 static void chol_backward6(const double* L, double* x)
 {
@@ -259,6 +287,11 @@ void perpi_chol_backward(int32_t n, const double* L, double* x)
 
 void perpi_chol_solve(int32_t n, const double* L, double* x)
 {
+    if (n == 6 && perpi_is_apart(L)) {
+        perpi_chol_forward_apart(L, x);
+        chol_backward_apart(L, x);
+        return;
+    }
     perpi_chol_forward(n, L, x);
     perpi_chol_backward(n, L, x);
 }

@@ -7,6 +7,8 @@
 #ifndef PERPI_DENSE_H
 #define PERPI_DENSE_H
 
+#include <string.h>
+
 #include "perp/base.h"
 
 /* Largest block of a contact problem: six velocities. */
@@ -55,6 +57,40 @@ void perpi_lu_solve_transposed(int32_t n, const double* LU, const int32_t* pivot
 /* Reads the lower triangle of A, writes the lower triangle of L (the upper one is not touched, and
  * is never read). false: not positive definite. L may be A. */
 bool perpi_chol_factor(int32_t n, const double* A, double* L);
+/* Whether in the lower triangle of a block of six velocities the first three are coupled neither with each
+ * other nor with the last three: so for every rigid body whose velocity is that of its centre of mass. The
+ * functions below leave out the entries that are then 0. */
+static inline bool perpi_is_apart(const double* A)
+{
+    static const int coupling[] = {6, 12, 13, 18, 19, 20, 24, 25, 26, 30, 31, 32};
+    uint64_t any = 0;
+    for (size_t i = 0; i < sizeof coupling / sizeof coupling[0]; ++i) {
+        uint64_t bits;
+        memcpy(&bits, A + coupling[i], sizeof bits);
+        any |= bits;
+    }
+    return any << 1 == 0; /* without the signs of zeros */
+}
+/* The same above the diagonal. */
+static inline bool perpi_is_apart_above(const double* A)
+{
+    static const int coupling[] = {1, 2, 3, 4, 5, 8, 9, 10, 11, 15, 16, 17};
+    uint64_t any = 0;
+    for (size_t i = 0; i < sizeof coupling / sizeof coupling[0]; ++i) {
+        uint64_t bits;
+        memcpy(&bits, A + coupling[i], sizeof bits);
+        any |= bits;
+    }
+    return any << 1 == 0;
+}
+/* x <- L^-1 x for six velocities that are apart. */
+static inline void perpi_chol_forward_apart(const double* L, double* x)
+{
+    x[0] /= L[0], x[1] /= L[7], x[2] /= L[14];
+    x[3] /= L[21];
+    x[4] = (x[4] - L[27] * x[3]) / L[28];
+    x[5] = (x[5] - L[33] * x[3] - L[34] * x[4]) / L[35];
+}
 /* x <- L^-1 x for six velocities, unrolled: the same operations in the same order as the loop. */
 static inline void perpi_chol_forward6(const double* L, double* x)
 {

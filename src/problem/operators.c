@@ -1,7 +1,7 @@
 /* src/problem/operators.c - see operators.h. */
 #include "problem/operators.h"
 
-#include "linalg/pair.h"
+#include <string.h>
 
 double perpi_row_velocity(const perp_contact_problem* P, const perp_constraint* c, int32_t r,
                           const double* v)
@@ -9,9 +9,7 @@ double perpi_row_velocity(const perp_contact_problem* P, const perp_constraint* 
     double u = P->b[c->row + r];
     for (int side = 0; side < 2; ++side) {
         const perpi_side s = perpi_side_of(P, c, side);
-        for (int32_t i = 0; i < s.nv; ++i) {
-            u += s.J[(size_t)r * (size_t)s.nv + (size_t)i] * v[s.d + i];
-        }
+        u = perpi_add_row(u, s.nv, s.J + (size_t)r * (size_t)s.nv, v + s.d);
     }
     return u;
 }
@@ -20,8 +18,10 @@ void perpi_jacobian_apply(const perp_contact_problem* P, const double* v, double
 {
     for (int32_t i = 0; i < P->constraint_count; ++i) {
         const perp_constraint* c = &P->constraint[i];
+        const perpi_side a = perpi_side_of(P, c, 0), b = perpi_side_of(P, c, 1);
         for (int32_t r = 0; r < c->rows; ++r) {
-            u[c->row + r] = perpi_row_velocity(P, c, r, v);
+            const double u_a = perpi_add_row(P->b[c->row + r], a.nv, a.J + r * a.nv, v + a.d);
+            u[c->row + r] = perpi_add_row(u_a, b.nv, b.J + r * b.nv, v + b.d);
         }
     }
 }
@@ -85,8 +85,8 @@ void perpi_mass_solve(const perp_contact_problem* P, const double* L, double* x)
 
 void perpi_motion_of(const perp_contact_problem* P, const double* L, const double* p, double* v)
 {
-    for (int32_t i = 0; i < P->dof_count; ++i) {
-        v[i] = P->k[i];
+    if (P->dof_count > 0) {
+        memcpy(v, P->k, (size_t)P->dof_count * sizeof *v);
     }
     if (p != NULL) {
         perpi_jacobian_apply_transposed(P, p, v);

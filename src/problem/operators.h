@@ -7,6 +7,7 @@
 #define PERPI_PROBLEM_OPERATORS_H
 
 #include "linalg/dense.h"
+#include "linalg/pair.h"
 #include "perp/problem.h"
 
 /* One side of a constraint: its block's velocities d .. d + nv - 1 and rows x nv of J; nv = 0: the world. */
@@ -26,6 +27,19 @@ static inline perpi_side perpi_side_of(const perp_contact_problem* P, const perp
         s.nv = block < 0 ? 0 : P->dof[block + 1] - s.d;
     }
     return s;
+}
+
+/* u + J_r v of one row of a side, summed in the order of the velocities. */
+static inline double perpi_add_row(double u, int32_t nv, const double* J_r, const double* v)
+{
+    if (nv == 6) {
+        return u + J_r[0] * v[0] + J_r[1] * v[1] + J_r[2] * v[2] + J_r[3] * v[3] + J_r[4] * v[4] +
+               J_r[5] * v[5];
+    }
+    for (int32_t i = 0; i < nv; ++i) {
+        u += J_r[i] * v[i];
+    }
+    return u;
 }
 
 /* c of row r of a constraint. */
@@ -71,20 +85,23 @@ perp_contact_residual perpi_contact_residual_again(const perp_contact_problem* p
                                                    const double* v, const double* p, double* work,
                                                    perpi_row_terms* terms);
 
-/* x - x is 0 for a finite x, NaN for any other; four sums are independent and pipeline. */
+/* x - x is 0 for a finite x, NaN for any other; two sums of pairs are independent and pipeline. */
 static inline bool perpi_all_finite(size_t count, const double* x)
 {
-    double t[4] = {0.0, 0.0, 0.0, 0.0};
-    size_t i = 0;
-    for (; i + 4 <= count; i += 4) {
-        for (size_t l = 0; l < 4; ++l) {
-            t[l] += x[i + l] - x[i + l];
-        }
+    perpi_pair2 a = {0.0, 0.0}, b = {0.0, 0.0};
+    const double* end = x + count;
+    for (; end - x >= 4; x += 4) {
+        const perpi_pair2 y = perpi_pair2_at(x), z = perpi_pair2_at(x + 2);
+        a += y - y;
+        b += z - z;
     }
-    for (; i < count; ++i) {
-        t[0] += x[i] - x[i];
+    if (end - x >= 2) {
+        const perpi_pair2 y = perpi_pair2_at(x);
+        a += y - y;
+        x += 2;
     }
-    return t[0] + t[1] + t[2] + t[3] == 0.0;
+    const double last = x < end ? *x - *x : 0.0;
+    return perpi_pair2_sum(a + b) + last == 0.0;
 }
 
 #endif

@@ -42,7 +42,7 @@
  *             error of the answer (a light body under a heavy one, a spring of 1e15 N/m)
  *   joints of which no row's g_r a_r reaches S_c (1e-6 U: at rest beside bodies that move or are pressed): u_r less
  *             what rounding of the t_i makes of it, 16 eps sum_i |Y_ri| (|L^-1| t)_i
- *   k_error and b_error of the problem are subtracted from |M v - k - J' p|_i and from |u_n| before:
+ *   k_error and b_error of the problem are subtracted from |M v - k - J' p|_i and from |u_n|, of joints |u_r|, before:
  *   poses at the end of a step are rounded, and so are the forces of stiff springs and gaps / h.
  *   Impulses are limited by the motion of their island. With the island of a row as in island.h,
  *     sqrt(W_rr) |p_r| <= 1e8 e,   e = sum_i n_i / sqrt(M_ii) + sum_r m_r' / sqrt(W_rr) over the island,
@@ -150,29 +150,42 @@ static scratch cut_scratch(const perp_contact_problem* P, double* work)
     return s;
 }
 
-/* Whether translation is not coupled with rotation, nor its directions with each other: so for every
- * rigid body whose velocity is that of its centre of mass. */
-static bool is_apart(const double* L)
-{
-    double sum = fabs(L[6]) + fabs(L[12]) + fabs(L[13]);
-    for (int i = 18; i < 36; i += 6) {
-        sum += fabs(L[i]) + fabs(L[i + 1]) + fabs(L[i + 2]);
-    }
-    return sum == 0.0;
-}
-
-/* M v - k and the sizes of its terms: one entry of the dynamics. M_r: columns from .. to - 1. */
-static inline void start_entry(const double* M_r, const double* v, int32_t from, int32_t to,
-                               double k, double* force, double* size)
+/* M v - k and the sizes of its terms: one entry of the dynamics. M_r: its row of M. */
+static inline void start_entry(const double* M_r, const double* v, int32_t nv, double k,
+                               double* force, double* size)
 {
     double sum = -k, abs_sum = fabs(k);
-    for (int32_t c = from; c < to; ++c) {
+    for (int32_t c = 0; c < nv; ++c) {
         const double t = M_r[c] * v[c];
         sum += t;
         abs_sum += fabs(t);
     }
     *force = sum;
     *size = abs_sum;
+}
+
+/* The same for the six entries of a body whose translation is not coupled with its rotation, nor its
+ * directions with each other: the entries of M that are left out are 0. */
+static inline void start_apart(const double* M, const double* v, const double* k, double* force,
+                               double* size)
+{
+    for (int r = 0; r < 3; ++r) {
+        const double t = M[7 * r] * v[r];
+        force[r] = t - k[r];
+        size[r] = fabs(k[r]) + fabs(t);
+    }
+    for (int r = 3; r < 6; ++r) {
+        const double a = M[6 * r + 3] * v[3], b = M[6 * r + 4] * v[4], c = M[6 * r + 5] * v[5];
+        force[r] = a - k[r] + b + c;
+        size[r] = fabs(k[r]) + fabs(a) + fabs(b) + fabs(c);
+    }
+}
+
+static inline void copy_six(const double* from, double* to)
+{
+    for (int i = 0; i < 6; i += 2) {
+        perpi_pair2_put(perpi_pair2_at(from + i), to + i);
+    }
 }
 
 /* The factors of the mass blocks; starts the dynamics with M v - k. */
@@ -184,22 +197,23 @@ static bool visit_blocks(const perp_contact_problem* P, const double* v, scratch
     const double* M = P->M;
     for (int32_t i = 0; i < P->block_count; ++i) {
         const int32_t d = P->dof[i], nv = P->dof[i + 1] - d;
-        const bool apart = nv == 6 && is_apart(s->L + 6 * (size_t)d);
-        for (int32_t r = 0; r < nv; ++r, M += nv) {
-            const double k = P->k[d + r];
-            double *force = &s->force[d + r], *size = &s->size[d + r];
-            if (!apart) {
-                start_entry(M, v + d, 0, nv, k, force, size);
-            } else if (r < 3) { /* the other entries are 0 */
-                start_entry(M, v + d, r, r + 1, k, force, size);
-            } else {
-                start_entry(M, v + d, 3, 6, k, force, size);
-            }
-            s->n[d + r] = *size;
-            s->y[d + r] = k;
-        }
+        const double* L = s->L + 6 * (size_t)d;
+        const bool apart = nv == 6 && perpi_is_apart(L);
         s->apart[d] = apart ? 1.0 : 0.0;
-        perpi_chol_forward(nv, s->L + 6 * (size_t)d, s->y + d);
+        if (apart) {
+            start_apart(M, v + d, P->k + d, s->force + d, s->size + d);
+            copy_six(s->size + d, s->n + d);
+            copy_six(P->k + d, s->y + d);
+            perpi_chol_forward_apart(L, s->y + d);
+            M += 36;
+            continue;
+        }
+        for (int32_t r = 0; r < nv; ++r, M += nv) {
+            start_entry(M, v + d, nv, P->k[d + r], &s->force[d + r], &s->size[d + r]);
+            s->n[d + r] = s->size[d + r];
+            s->y[d + r] = P->k[d + r];
+        }
+        perpi_chol_forward(nv, L, s->y + d);
     }
     return true;
 }
@@ -285,11 +299,8 @@ static inline void add_inertia(const side_view* side, const double* J_r, row_sum
 {
     const double *L = side->L, *y = side->y;
     double Y[6] = {J_r[0], J_r[1], J_r[2], J_r[3], J_r[4], J_r[5]};
-    if (side->apart) { /* the entries that are left out are 0 */
-        Y[0] /= L[0], Y[1] /= L[7], Y[2] /= L[14];
-        Y[3] /= L[21];
-        Y[4] = (Y[4] - L[27] * Y[3]) / L[28];
-        Y[5] = (Y[5] - L[33] * Y[3] - L[34] * Y[4]) / L[35];
+    if (side->apart) {
+        perpi_chol_forward_apart(L, Y);
     } else {
         perpi_chol_forward6(L, Y);
     }
@@ -578,10 +589,10 @@ static double dynamics_off(const perp_contact_problem* P, const scratch* s)
     const double* M = P->M;
     for (int32_t i = 0; i < P->block_count; ++i) {
         const int32_t d = P->dof[i], nv = P->dof[i + 1] - d;
-        for (int32_t r = 0; r < nv; ++r) {
+        for (int32_t r = 0; r < nv; ++r) { /* sizes are finite, and M_rr > 0 */
             root[d + r] = sqrt(M[r * nv + r]);
-            perpi_raise_to(&ratio, s->size[d + r] / root[d + r]);
-            perpi_raise_to(&motion, s->n[d + r] / root[d + r]);
+            ratio = perpi_larger(ratio, s->size[d + r] / root[d + r]);
+            motion = perpi_larger(motion, s->n[d + r] / root[d + r]);
         }
         M += (size_t)nv * (size_t)nv;
     }
@@ -630,8 +641,13 @@ static double row_rounding(const perp_contact_problem* P, const perp_constraint*
     return ROUNDING * sum;
 }
 
-/* Of a joint whose own terms are below the floor of S_c: its velocities without the rounding that
- * they have from the terms of the bodies. */
+static double less_than(double u, double least)
+{
+    return fabs(u) <= least ? 0.0 : u > 0.0 ? u - least : u + least;
+}
+
+/* Velocities of joints without the rounding of their b; and of a joint whose own terms are below the
+ * floor of S_c, without the rounding that they have from the terms of the bodies. */
 static void subtract_rounding(const perp_contact_problem* P, scratch* s)
 {
     for (int32_t ci = 0; ci < P->constraint_count; ++ci) {
@@ -643,8 +659,11 @@ static void subtract_rounding(const perp_contact_problem* P, scratch* s)
         for (int32_t r = 0; c->kind != PERP_CONSTRAINT_CONTACT && own < s->S[ci] && r < c->rows;
              ++r) {
             double* u = &s->u[c->row + r];
-            const double least = row_rounding(P, c, r, s);
-            *u = fabs(*u) <= least ? 0.0 : *u > 0.0 ? *u - least : *u + least;
+            *u = less_than(*u, row_rounding(P, c, r, s));
+        }
+        for (int32_t r = 0; P->b_error != NULL && c->kind != PERP_CONSTRAINT_CONTACT && r < c->rows;
+             ++r) {
+            s->u[c->row + r] = less_than(s->u[c->row + r], P->b_error[c->row + r]);
         }
     }
 }
@@ -825,28 +844,28 @@ static perp_contact_residual visit_laws(int32_t count, const perp_constraint* co
 }
 
 static perp_contact_residual residual_of(const perp_contact_problem* problem, const double* v,
-                                         const double* p, scratch s)
+                                         const double* p, scratch* s)
 {
-    if (!perpi_all_finite((size_t)problem->dof_count, v) ||
-        !perpi_all_finite((size_t)problem->row_count, p) || !visit_blocks(problem, v, &s)) {
+    if (!visit_blocks(problem, v, s)) {
         return not_finite;
     }
-    visit_rows(problem, v, p, &s);
-    if (!perpi_all_finite(3 * (size_t)problem->row_count, s.u) || /* u, W, a */
-        !perpi_all_finite((size_t)problem->dof_count, s.size) ||
+    /* a velocity that is not finite makes t_i so, because M_ii > 0, and an impulse a_r */
+    visit_rows(problem, v, p, s);
+    if (!perpi_all_finite(3 * (size_t)problem->row_count, s->u) || /* u, W, a */
+        !perpi_all_finite((size_t)problem->dof_count, s->size) ||
         !scale_constraints(problem->constraint_count, problem->constraint, MOTION_LIMIT,
-                           MOTION_FLOOR, &s)) {
+                           MOTION_FLOOR, s)) {
         return not_finite;
     }
-    subtract_rounding(problem, &s);
+    subtract_rounding(problem, s);
     perp_contact_residual r = {.worst_constraint = -1};
-    visit_groups(problem, &s, &r.normal, &r.worst, &r.worst_constraint);
-    r.dynamics = dynamics_off(problem, &s);
-    if (s.large && may_run_away(problem, p, &s)) {
-        find_runaway(problem, p, &s, &r);
+    visit_groups(problem, s, &r.normal, &r.worst, &r.worst_constraint);
+    r.dynamics = dynamics_off(problem, s);
+    if (s->large && may_run_away(problem, p, s)) {
+        find_runaway(problem, p, s, &r);
     }
     return visit_laws(problem->constraint_count, problem->constraint, problem->lower,
-                      problem->upper, p, &s, r);
+                      problem->upper, p, s, r);
 }
 
 perp_contact_residual perp_contact_check_residual(const perp_contact_problem* problem,
@@ -860,10 +879,10 @@ perp_contact_residual perpi_contact_residual_rows(const perp_contact_problem* pr
                                                   const double* v, const double* p, double* work,
                                                   double** u, double** W)
 {
-    const scratch s = cut_scratch(problem, work);
+    scratch s = cut_scratch(problem, work);
     *u = s.u;
     *W = s.W;
-    return residual_of(problem, v, p, s);
+    return residual_of(problem, v, p, &s);
 }
 
 perp_contact_residual perpi_contact_residual_again(const perp_contact_problem* problem,
@@ -872,7 +891,7 @@ perp_contact_residual perpi_contact_residual_again(const perp_contact_problem* p
 {
     scratch s = cut_scratch(problem, work);
     s.terms = terms;
-    const perp_contact_residual r = residual_of(problem, v, p, s);
+    const perp_contact_residual r = residual_of(problem, v, p, &s);
     terms->known = terms->known || isfinite(r.worst);
     return r;
 }

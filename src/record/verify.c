@@ -216,7 +216,8 @@ static perp_status formulate_recorded(verifier* x, const perp_frame* frame, cons
 {
     const perp_model* model = perp_scene_model(x->scene);
     const perpi_stepper_ops* second = perpi_sim_second_stepper(x->sim);
-    const bool middle = frame->info.corrections == PERPI_STEP_MIDDLE;
+    const bool rolls = frame->info.corrections == PERPI_STEP_ROLLING;
+    const bool middle = rolls || frame->info.corrections == PERPI_STEP_MIDDLE;
     if (middle) {
         const perp_status status = find_middle(x, s);
         if (status != PERP_OK) {
@@ -225,6 +226,7 @@ static perp_status formulate_recorded(verifier* x, const perp_frame* frame, cons
     }
     const perpi_step_input in = {.model = model,
                                  .middle = middle,
+                                 .rolls = rolls,
                                  .t = s->t,
                                  .h = s->h,
                                  .q = s->half ? frame->rest->half_q : x->q_start,
@@ -289,7 +291,7 @@ static perp_status verify_step(verifier* x, const perp_frame* frame,
         perpi_formulation_correct_b(x->formulation, perp_scene_model(x->scene), s.h, x->q_end,
                                     x->v_problem, x->input);
         perpi_formulation_round_arms(x->formulation, perp_scene_model(x->scene), x->p_problem);
-    } else if (frame->info.corrections < 0) {
+    } else if (frame->info.corrections < 0 && !x->formulation->rolls) {
         status = limit_joint_rows(x, frame->info.corrections == PERPI_REPAIR_LIMITED_ALL);
     }
     if (x->formulation->tie_count > 0) { /* impulses of chains depend on b: frames.c */

@@ -552,6 +552,9 @@ static perp_status measure_at(perp_context* context, const perp_scene* scene, co
     if (status == PERP_OK) {
         status = perp_sim_create_from_scene(context, other, &sim);
     }
+    if (status == PERP_OK) { /* with the same kind of steps */
+        status = perpi_gradient_check_sim(sim);
+    }
     if (status == PERP_OK) {
         status = find_measure(context, sim, def->measure, &index);
     }

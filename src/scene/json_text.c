@@ -192,6 +192,33 @@ perp_status perpi_json_parse(perp_context* context, const char* text, size_t len
     return status;
 }
 
+bool perpi_json_may_roll(const json_t* root)
+{
+    static const char* const round[] = {"ellipsoid", "superquadric", "superellipse", "cylinder",
+                                        "capsule",   "sphere",       "circle"};
+    size_t i, k;
+    const json_t *body, *shape;
+    bool rolls = json_object_get(root, "include") != NULL;
+    json_array_foreach(json_object_get(root, "bodies"), i, body)
+    {
+        json_array_foreach(json_object_get(body, "shapes"), k, shape)
+        {
+            const char* type = json_string_value(json_object_get(shape, "type"));
+            for (size_t j = 0; type != NULL && j < sizeof round / sizeof round[0]; ++j) {
+                rolls = rolls || strcmp(type, round[j]) == 0;
+            }
+        }
+    }
+    return rolls;
+}
+
+/* Appends `"key": "value", ` to the text of a scene. */
+static void put_default(char* text, size_t size, const char* key, const char* value)
+{
+    const size_t used = strlen(text);
+    (void)snprintf(text + used, size - used, "\"%s\": \"%s\", ", key, value);
+}
+
 perp_status perpi_json_name_defaults(perp_context* context, const char* text, size_t length,
                                      const char* model, const char* direction, char** named)
 {
@@ -202,19 +229,30 @@ perp_status perpi_json_name_defaults(perp_context* context, const char* text, si
     const bool joints =
         json_object_get(root, "joint_direction") == NULL &&
         (json_object_get(root, "joints") != NULL || json_object_get(root, "include") != NULL);
+    const bool rolls =
+        json_object_get(root, "contact_direction") == NULL && perpi_json_may_roll(root);
     const bool alone = json_object_size(root) == 0;
     json_decref(root);
-    if (!contact && !joints) {
+    if (!contact && !joints && !rolls) {
         return PERP_OK;
     }
-    const size_t size = length + strlen(model) + strlen(direction) + 64;
+    const size_t size = length + strlen(model) + 2 * strlen(direction) + 128;
     const perp_status status = perpi_alloc(context, size, 1, named);
-    if (status == PERP_OK) { /* only blanks precede the brace */
-        (void)snprintf(*named, size, "{%s%s%s%s%s%s%s%s%.*s", contact ? "\"contact\": \"" : "",
-                       contact ? model : "", contact ? "\"" : "", contact && joints ? ", " : "",
-                       joints ? "\"joint_direction\": \"" : "", joints ? direction : "",
-                       joints ? "\"" : "", alone ? "" : ", ", (int)(text + length - (brace + 1)),
-                       brace + 1);
+    if (status != PERP_OK) {
+        return status;
     }
-    return status;
+    (void)snprintf(*named, size, "{"); /* only blanks precede the brace */
+    if (contact) {
+        put_default(*named, size, "contact", model);
+    }
+    if (joints) {
+        put_default(*named, size, "joint_direction", direction);
+    }
+    if (rolls) {
+        put_default(*named, size, "contact_direction", direction);
+    }
+    const size_t used = strlen(*named) - (alone ? 2 : 0); /* no member follows the comma */
+    (void)snprintf(*named + used, size - used, "%.*s", (int)(text + length - (brace + 1)),
+                   brace + 1);
+    return PERP_OK;
 }

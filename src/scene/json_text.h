@@ -21,8 +21,12 @@ PERP_NODISCARD perp_status perpi_json_read_file(perp_context* context, const cha
 PERP_NODISCARD perp_status perpi_json_parse(perp_context* context, const char* text, size_t length,
                                             const char* origin, json_t** root);
 
-/* *named: a copy of the text of a scene in which what it does not name is named: "contact" is model, and of a scene with joints
- * "joint_direction" is direction. To be freed by the caller; NULL if the text names both, or is no JSON object. */
+/* Whether a scene may have a body that rolls (sim/rolling_choice.c). */
+bool perpi_json_may_roll(const json_t* root);
+
+/* *named: a copy of the text of a scene in which what it does not name is named: "contact" is model, of a scene with joints
+ * "joint_direction" is direction, and of one with round bodies "contact_direction". To be freed by the caller; NULL if the text names
+ * them, or is no JSON object. */
 PERP_NODISCARD perp_status perpi_json_name_defaults(perp_context* context, const char* text,
                                                     size_t length, const char* model,
                                                     const char* direction, char** named);

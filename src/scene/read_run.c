@@ -183,6 +183,19 @@ static perp_status read_joint_direction(perpi_reader* r, const json_t* root, per
     return PERP_OK;
 }
 
+static perp_status read_contact_direction(perpi_reader* r, const json_t* root, perp_sim_def* def)
+{
+    const char* name = PERPI_SCENE_DIRECTION;
+    PERPI_TRY(perpi_read_string(r, root, "contact_direction", &name));
+    def->rolling_middle = strcmp(name, "middle") == 0;
+    def->rolling_choice = strcmp(name, "auto") == 0;
+    if (!def->rolling_middle && !def->rolling_choice && strcmp(name, "start") != 0) {
+        return perpi_reader_fail_key(r, "contact_direction", PERP_ERROR_INPUT,
+                                     "must be auto, start or middle, got '%.80s'", name);
+    }
+    return PERP_OK;
+}
+
 perp_status perpi_read_run(perpi_reader* r, const json_t* root, perp_sim_def* run,
                            perp_option** options, perp_option** stepper_options)
 {
@@ -213,6 +226,7 @@ perp_status perpi_read_run(perpi_reader* r, const json_t* root, perp_sim_def* ru
     PERPI_TRY(perpi_read_bool(r, root, "allow_overlap", &def.allow_overlap));
     PERPI_TRY(perpi_read_bool(r, root, "joint_correction", &def.joint_correction));
     PERPI_TRY(read_joint_direction(r, root, &def));
+    PERPI_TRY(read_contact_direction(r, root, &def));
     PERPI_TRY(read_rotation_rule(r, root, &def.linear_rotation));
     def.solver_option = *options;
     def.stepper_option = *stepper_options;

@@ -15,7 +15,7 @@
 
 /* The contact model of a scene that names none. */
 #define PERPI_SCENE_CONTACT "auto"
-#define PERPI_SCENE_DIRECTION "auto" /* of joints */
+#define PERPI_SCENE_DIRECTION "auto" /* of joints and contacts */
 
 #define PERPI_TRY(call)                                                                            \
     do {                                                                                           \

@@ -18,12 +18,34 @@
 #include "scene/write.h"
 #include "sim/measure.h"
 
-static const char* const known[] = {
-    "name",       "description",     "$schema",   "dimension",     "gravity",  "step",
-    "duration",   "stepper",         "contact",   "solver",        "friction", "restitution",
-    "bodies",     "joints",          "forces",    "controllers",   "record",   "joint_correction",
-    "rotation",   "margin",          "tolerance", "allow_overlap", "measures", "stop",
-    "parameters", "joint_direction", NULL};
+static const char* const known[] = {"name",
+                                    "description",
+                                    "$schema",
+                                    "dimension",
+                                    "gravity",
+                                    "step",
+                                    "duration",
+                                    "stepper",
+                                    "contact",
+                                    "solver",
+                                    "friction",
+                                    "restitution",
+                                    "bodies",
+                                    "joints",
+                                    "forces",
+                                    "controllers",
+                                    "record",
+                                    "joint_correction",
+                                    "rotation",
+                                    "margin",
+                                    "tolerance",
+                                    "allow_overlap",
+                                    "measures",
+                                    "stop",
+                                    "parameters",
+                                    "joint_direction",
+                                    "contact_direction",
+                                    NULL};
 
 /* The stem of the file name, for a scene without a name. */
 static perp_status set_name(perp_context* context, const char* origin, json_t* root)
@@ -45,8 +67,8 @@ static perp_status set_name(perp_context* context, const char* origin, json_t* r
     return PERP_OK;
 }
 
-/* The text of a scene names its contact model and the directions of its joints, so that the meaning
- * of a recording does not change with the defaults. */
+/* The text of a scene names its contact model and the directions of its joints and of contacts of round
+ * bodies, so that the meaning of a recording does not change with the defaults. */
 static perp_status set_defaults(perp_context* context, const char* origin, json_t* root)
 {
     const bool joints = json_object_get(root, "joints") != NULL || perpi_expands(root);
@@ -54,7 +76,8 @@ static perp_status set_defaults(perp_context* context, const char* origin, json_
         const char *key, *value;
         bool asked;
     } defaults[] = {{"contact", PERPI_SCENE_CONTACT, true},
-                    {"joint_direction", PERPI_SCENE_DIRECTION, joints}};
+                    {"joint_direction", PERPI_SCENE_DIRECTION, joints},
+                    {"contact_direction", PERPI_SCENE_DIRECTION, perpi_json_may_roll(root)}};
     for (size_t i = 0; json_is_object(root) && i < sizeof defaults / sizeof defaults[0]; ++i) {
         if (defaults[i].asked && json_object_get(root, defaults[i].key) == NULL &&
             json_object_set_new(root, defaults[i].key, json_string(defaults[i].value)) != 0) {

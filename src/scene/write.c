@@ -795,6 +795,15 @@ static void put_head(writer* w, json_t* root, const perp_scene_run* run, int32_t
                  : run->joint_choice ? "auto"
                                      : "start");
     }
+    perp_sim_def choice = *run;
+    choice.rolling_middle = false;
+    choice.rolling_choice = true;
+    if (run->rolling_middle || perp_rolling_choose(model, &choice).middle) {
+        put_text(w, root, "contact_direction",
+                 run->rolling_middle   ? "middle"
+                 : run->rolling_choice ? "auto"
+                                       : "start");
+    }
     if (run->linear_rotation) {
         put_text(w, root, "rotation", "linear");
     }

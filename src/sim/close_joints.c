@@ -119,7 +119,7 @@ perp_status perpi_close_joints(perpi_step* step, perpi_joint_closing* closing)
     double* r = perpi_joint_system_r(step->system);
     status = iterate(step, factored, r, &count, &closed);
     if (status == PERP_OK && closed && count > 0) {
-        perpi_formulation_set_b(f, step->v_problem, r);
+        perpi_formulation_set_b(f, step->model, step->v_problem, r);
         perpi_unpack(f, step->model, step->v_problem, step->p_problem, step->to->contacts.item,
                      step->to->joint);
     }

@@ -21,6 +21,7 @@ void perpi_restore_answer(perpi_step* step)
     memcpy(step->v_problem, step->correction->keep, dofs * sizeof(double));
     memcpy(step->p_problem, step->correction->keep + dofs, rows * sizeof(double));
     memcpy(f->b, step->correction->keep + dofs + rows, rows * sizeof(double));
+    perpi_formulation_round_joints(f, step->model, false);
     perpi_unpack(f, step->model, step->v_problem, step->p_problem, step->to->contacts.item,
                  step->to->joint);
     perpi_step_take_velocities(step);
@@ -40,6 +41,19 @@ perp_status perpi_keep_answer(perpi_step* step)
         memcpy(step->correction->keep + dofs + rows, f->b, rows * sizeof(double));
     }
     return status;
+}
+
+/* Whether the laws hold with the errors that the joints have at the end of the current answer: the
+ * solve had those of the answer before it, and may have failed. */
+static perp_status check_end(perpi_step* step, bool solved, bool* within)
+{
+    perpi_formulation* f = step->formulation;
+    *within = solved;
+    if (step->attempts.corrections == 0 || f->tie_count > 0) { /* ties: p depends on b, frames.c */
+        return PERP_OK;
+    }
+    perpi_formulation_correct_b(f, step->model, step->h, step->to->q, step->v_problem, step->input);
+    return perpi_step_check(step, within);
 }
 
 /* [W14 algorithm 1], position level: as long as the joints have errors at the end of the step,
@@ -65,7 +79,11 @@ static perp_status correct_positions(perpi_step* step)
             perpi_formulation_error(f, step->model, step->to->q, step->input, step->p_problem);
         if (error <= PERPI_CORRECTION_GOAL ||
             (error <= PERPI_CORRECTION_ENOUGH && error > 0.5 * before)) {
-            break;
+            bool within = false;
+            status = check_end(step, before > 0.0, &within);
+            if (status != PERP_OK || within) {
+                break;
+            }
         }
         if (closing == PERPI_CLOSING_FAILED || !(error < 0.5 * before) ||
             *corrections == MAX_CORRECTIONS) {
@@ -102,8 +120,8 @@ static perp_status correct_positions(perpi_step* step)
  * them corrects no error. */
 static bool limits_repair(const perpi_step* step)
 {
-    return step->settings.midway && step->model->joint_count > 0 && !step->kept.joints &&
-           step->from->step > 0;
+    return step->settings.limits_joints && step->formulation->theta == 1.0 &&
+           step->model->joint_count > 0 && !step->kept.joints && step->from->step > 0;
 }
 
 /* Whether the joints gain energy in this step; projection: energy added by the projection after
@@ -293,7 +311,8 @@ perp_status perpi_advance_and_correct(perpi_step* step)
     step->attempts.corrections = 0;
     step->correction->shut = false;
     if (step->formulation->middle) { /* closed already */
-        step->attempts.corrections = PERPI_STEP_MIDDLE;
+        step->attempts.corrections =
+            step->formulation->rolls ? PERPI_STEP_ROLLING : PERPI_STEP_MIDDLE;
         step->correction->shut = true;
         return status;
     }

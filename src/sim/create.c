@@ -19,6 +19,7 @@ perp_sim_def perp_sim_def_default(void)
                           .stepper = "stewart-trinkle",
                           .contact = "auto",
                           .joint_choice = true,
+                          .rolling_choice = true,
                           .solver = "auto",
                           .cone = "quadratic",
                           .directions = 8,
@@ -187,6 +188,9 @@ static perp_status choose_models(perp_sim* sim, const perp_sim_def* def)
     }
     work->settings.linear_rotation = def->linear_rotation;
     work->settings.midway = sim->stepper->midway && !sim->adaptive && !def->linear_rotation;
+    work->settings.limits_joints = sim->stepper->evaluation == PERPI_EVALUATE_START &&
+                                   !sim->stepper->equilibrium_search && !sim->adaptive &&
+                                   !def->linear_rotation;
     work->settings.cone = work->rules.cone;
     work->settings.directions = work->rules.directions;
     status = perpi_contact_model_find(context, def->contact, &work->contact_model);
@@ -276,11 +280,14 @@ static void set_state_sizes(perp_sim* sim, const perp_sim_def* def)
     work->offset_at = sim->impact.f != NULL && !sim->adaptive ? work->s_size : -1;
     work->s_size += work->offset_at >= 0 ? perpi_offset_size(model) : 0;
     work->tolerance = def->tolerance;
-    work->margin_given = def->margin;
+    /* a soft layer that is found once it is compressed would have energy that nothing gave */
+    work->margin_given = sim->stepper->layered ? (double)NAN : def->margin;
+    work->margin_least = sim->stepper->layered && def->margin > 0.0 ? 0.5 * def->margin : 0.0;
     work->nominal_h = def->step;
     work->error = def->error;
     work->longest = def->error > 0.0 ? def->step_max : def->step;
     work->outer.contacts.context = sim->context;
+    work->roll.start.context = work->roll.middle.context = work->roll.end.context = sim->context;
     sim->correction.closed.context = sim->context;
 }
 
@@ -415,6 +422,21 @@ static perp_status prepare_system(perp_sim* sim, const perp_sim_def* def)
     return status;
 }
 
+/* Middle steps with contacts. */
+static perp_status prepare_rolling(perp_sim* sim, const perp_sim_def* asked,
+                                   const perp_joint_choice* rolling)
+{
+    perpi_step* work = &sim->work;
+    if (rolling->reason != NULL && asked->rolling_middle) {
+        return perpi_fail(sim->context, PERP_ERROR_UNSUPPORTED,
+                          "contact_direction: 'middle' does not take this scene: %s",
+                          rolling->reason);
+    }
+    work->settings.rolling_middle = true;
+    work->settings.rolling_chosen = !asked->rolling_middle;
+    return prepare_outer(sim);
+}
+
 /* ---- creating -------------------------------------------------------------------------------- */
 
 void perpi_sim_initial_state(perp_sim* sim)
@@ -473,6 +495,8 @@ static perp_status create_parts(perp_sim* sim, const perp_sim_def* asked)
     sim->contact_chosen = strcmp(asked->contact, "auto") == 0;
     completed.contact = perp_contact_choose(sim->model, asked).name;
     completed.joint_middle = perp_joint_choose(sim->model, asked).middle;
+    const perp_joint_choice rolling = perp_rolling_choose(sim->model, asked);
+    completed.rolling_middle = rolling.middle;
     perp_status status = complete_adaptive(context, &completed);
     sim->adaptive = completed.error > 0.0;
     if (status == PERP_OK) {
@@ -491,7 +515,11 @@ static perp_status create_parts(perp_sim* sim, const perp_sim_def* asked)
     /* the other steps of a run for which middle steps were chosen leave no errors to these */
     const bool corrects =
         (def->joint_correction && sim->model->joint_count > 0) || (middle && !asked->joint_middle);
-    const bool solved_differ = status == PERP_OK && (corrects || middle || carries_momentum(sim));
+    if (status == PERP_OK && completed.rolling_middle) {
+        status = prepare_rolling(sim, asked, &rolling);
+    }
+    const bool solved_differ = status == PERP_OK && (corrects || middle || carries_momentum(sim) ||
+                                                     completed.rolling_middle);
     if (solved_differ) {
         status = perpi_alloc(context, (size_t)sim->work.v_size, sizeof(double), &sim->v_solved);
     }
@@ -599,6 +627,9 @@ static void free_step(perpi_step* x)
                            x->v_problem,
                            x->p_problem,
                            x->outer.contacts.item,
+                           x->roll.start.item,
+                           x->roll.middle.item,
+                           x->roll.end.item,
                            x->outer.v,
                            x->outer.check,
                            x->equilibrium.v_end,

@@ -65,6 +65,11 @@ perp_status perpi_gradient_check_sim(perp_sim* sim)
         return refuse(sim, "Poisson's law of impact has no derivative; use Newton's");
     }
     const perp_status middle = check_middle(sim);
+    if (sim->work.settings.rolling_middle && !sim->work.settings.rolling_chosen) {
+        return refuse(sim, "contacts have no derivative with contact_direction 'middle'; give "
+                           "\"contact_direction\": \"start\"");
+    }
+    sim->work.settings.rolling_middle = false; /* where it was chosen: steps with derivatives */
     if (middle != PERP_OK) {
         return middle;
     }

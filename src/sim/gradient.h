@@ -62,7 +62,8 @@ static inline int32_t perpi_jet_width(int32_t parameters, bool curvature)
     return 1 + parameters + (curvature ? parameters * (parameters + 1) / 2 : 0);
 }
 
-/* Refuses simulations that have no derivatives, by the name of what is not supported. */
+/* Refuses simulations that have no derivatives, by the name of what is not supported. Middle steps with contacts
+ * (step/roll.c) have none: where perp chose them, the simulation takes the steps of the start from here on. */
 PERP_NODISCARD perp_status perpi_gradient_check(perp_sim* sim, int32_t measure);
 
 /* Likewise, for quantities of the state along the run instead of a measure. */

@@ -265,7 +265,7 @@ static void lay_out_matrix(const warm* w)
             for (int32_t j = w->first[d + i]; j < d; ++j) {
                 A_i[j] = 0.0;
             }
-            for (int32_t j = 0; j <= i; ++j) {
+            for (int32_t j = 0; j < nv; ++j) { /* above the diagonal too: add_three writes pairs */
                 A_i[d + j] = M[j];
             }
         }
@@ -285,6 +285,23 @@ static inline void add_outer(int32_t na, const double* a, int32_t nb, const doub
     }
 }
 
+/* The same for the three rows of a contact between bodies of six velocities: the same sums in the same
+ * order, by pairs. */
+static void add_three(const double* a, const double* b, const double* R, bool below, double* A,
+                      size_t n)
+{
+    for (int32_t i = 0; i < 6; ++i, A += n) {
+        const perpi_pair2 x = perpi_pair2_both(R[0] * a[i]), y = perpi_pair2_both(R[1] * a[6 + i]),
+                          z = perpi_pair2_both(R[2] * a[12 + i]);
+        const int32_t to = below ? i + 1 : 6;
+        for (int32_t j = 0; j < to; j += 2) {
+            perpi_pair2_put(perpi_pair2_at(A + j) + x * perpi_pair2_at(b + j) +
+                                y * perpi_pair2_at(b + 6 + j) + z * perpi_pair2_at(b + 12 + j),
+                            A + j);
+        }
+    }
+}
+
 static void fill_matrix(const warm* w)
 {
     const perp_contact_problem* P = w->P;
@@ -298,14 +315,26 @@ static void fill_matrix(const warm* w)
         const perpi_side side[2] = {perpi_side_of(P, c, 0), perpi_side_of(P, c, 1)};
         const perpi_side* low = side[0].d < side[1].d ? &side[0] : &side[1];
         const perpi_side* high = low == &side[0] ? &side[1] : &side[0];
+        if (c->rows == 3 && side[0].nv % 6 == 0 && side[1].nv % 6 == 0) {
+            const double* R = w->R + c->row;
+            for (int k = 0; k < 2; ++k) {
+                const size_t d = (size_t)side[k].d;
+                if (side[k].nv == 6) {
+                    add_three(side[k].J, side[k].J, R, true, w->A + d * n + d, n);
+                }
+            }
+            if (low->nv > 0 && high->nv > 0) {
+                add_three(high->J, low->J, R, false, w->A + (size_t)high->d * n + (size_t)low->d,
+                          n);
+            }
+            continue;
+        }
         for (int32_t r = 0; r < c->rows; ++r) {
             const double R = w->R[c->row + r];
             for (int k = 0; k < 2; ++k) {
                 const perpi_side* s = &side[k];
                 double* A = w->A + (size_t)s->d * n + (size_t)s->d;
-                if (s->nv == 6) {
-                    add_outer(6, s->J + 6 * r, 6, s->J + 6 * r, R, true, A, n);
-                } else if (s->nv > 0) {
+                if (s->nv > 0) {
                     add_outer(s->nv, s->J + r * s->nv, s->nv, s->J + r * s->nv, R, true, A, n);
                 }
             }
@@ -374,18 +403,15 @@ static void find_violation(const warm* w)
         if (w->R[c->row] == 0.0) {
             continue;
         }
+        const perpi_side a = perpi_side_of(P, c, 0), b = perpi_side_of(P, c, 1);
         for (int32_t r = 0; r < c->rows; ++r) {
-            w->u[c->row + r] =
-                perpi_row_velocity(P, c, r, w->v) + compliance_of(P, c, r) * w->p[c->row + r];
-        }
-        for (int k = 0; k < 2; ++k) {
-            const perpi_side s = perpi_side_of(P, c, k);
-            for (int32_t r = 0; r < c->rows; ++r) {
-                const double t = w->R[c->row + r] * w->u[c->row + r];
-                for (int32_t i = 0; i < s.nv; ++i) {
-                    w->f[s.d + i] -= s.J[r * s.nv + i] * t;
-                }
-            }
+            double u = perpi_add_row(P->b[c->row + r], a.nv, a.J + r * a.nv, w->v + a.d);
+            u = perpi_add_row(u, b.nv, b.J + r * b.nv, w->v + b.d);
+            u += compliance_of(P, c, r) * w->p[c->row + r];
+            w->u[c->row + r] = u;
+            const double t = w->R[c->row + r] * u;
+            perpi_subtract_rows(a.nv, 1, a.J + r * a.nv, &t, w->f + a.d);
+            perpi_subtract_rows(b.nv, 1, b.J + r * b.nv, &t, w->f + b.d);
         }
     }
 }
@@ -403,9 +429,8 @@ static void change_impulses(const warm* w)
         for (int32_t r = 0; r < c->rows; ++r) {
             double u = w->u[c->row + r];
             for (int k = 0; k < 2; ++k) {
-                for (int32_t i = 0; i < side[k].nv; ++i) {
-                    u += side[k].J[r * side[k].nv + i] * w->f[side[k].d + i];
-                }
+                const perpi_side* s = &side[k];
+                u = perpi_add_row(u, s->nv, s->J + r * s->nv, w->f + s->d);
             }
             w->p[c->row + r] -= w->R[c->row + r] * u;
         }

@@ -53,6 +53,7 @@ void perpi_formulation_destroy(perpi_formulation* f)
     perpi_free(context, f->lower);
     perpi_free(context, f->upper);
     perpi_free(context, f->compliance);
+    perpi_free(context, f->b_error);
     perpi_free(context, f->given);
     perpi_free(context, f->applied);
     perpi_free(context, f->gyroscopic);
@@ -74,6 +75,9 @@ void perpi_formulation_destroy(perpi_formulation* f)
 static perp_status grow_for_bodies(perpi_formulation* f, size_t n)
 {
     perp_context* c = f->context;
+    if (n <= f->body_room) {
+        return PERP_OK;
+    }
     perp_status status = perpi_grow(c, &f->dof, &f->dof_capacity, n + 1, sizeof *f->dof);
     if (status == PERP_OK) {
         status = perpi_grow(c, &f->block_of, &f->block_capacity, n, sizeof *f->block_of);
@@ -108,6 +112,7 @@ static perp_status grow_for_bodies(perpi_formulation* f, size_t n)
     if (status == PERP_OK) {
         status = perpi_grow(c, &f->k, &f->k_capacity, 6 * n, sizeof *f->k);
     }
+    f->body_room = status == PERP_OK ? n : f->body_room;
     return status;
 }
 
@@ -127,7 +132,8 @@ static perp_status grow_for_rows(perpi_formulation* f, size_t constraints, size_
                    {&f->given, &f->given_capacity},
                    {&f->lower, &f->lower_capacity},
                    {&f->upper, &f->upper_capacity},
-                   {&f->compliance, &f->compliance_capacity}};
+                   {&f->compliance, &f->compliance_capacity},
+                   {&f->b_error, &f->b_error_capacity}};
     for (size_t i = 0; status == PERP_OK && i < sizeof per_row / sizeof per_row[0]; ++i) {
         status = perpi_grow(c, per_row[i].array, per_row[i].capacity, rows, sizeof(double));
     }
@@ -409,7 +415,7 @@ static void write_contact(perpi_formulation* f, const perp_model* model, const p
     const size_t jac = f->jac;
     const contact_frame frame = frame_of(contact);
     const int32_t body[2] = {contact->body_a, contact->body_b};
-    const perpi_pose* start = pose == f->end ? f->pose : NULL;
+    const perpi_pose* start = pose == f->end && !f->middle ? f->pose : NULL;
     const int32_t rows = contact->cone == PERP_CONE_NONE        ? 1
                          : contact->cone == PERP_CONE_ELLIPSOID ? 4
                                                                 : model->dimension;
@@ -552,29 +558,38 @@ static perp_status gather_wrenches(perpi_formulation* f, const perp_model* model
     return PERP_OK;
 }
 
-/* The pose of a body after half of a middle step that starts at `pose`. */
-static perpi_pose middle_pose(const perpi_step_input* in, int32_t body, perpi_pose pose)
+perpi_pose perpi_middle_pose(const perp_model* model, double h, const double* v, int32_t body,
+                             perpi_pose pose)
 {
-    const double half = 0.5 * in->h;
-    if (in->model->body[body].dofs == 0) {
-        return pose; /* not used */
+    const double half = 0.5 * h;
+    if (model->body[body].dofs == 0) {
+        return pose; /* fixed, or not used */
     }
-    const vec3 w = perpi_state_rate(in->model, in->v_end, body);
-    pose.x = v3_madd(pose.x, half, perpi_state_velocity(in->model, in->v_end, body));
+    const vec3 w = perpi_state_rate(model, v, body);
+    pose.x = v3_madd(pose.x, half, perpi_state_velocity(model, v, body));
     pose.q = q4_unit(q4_mul(q4_exp(v3_scale(half, w)), pose.q));
     pose.R = q4_matrix(pose.q);
     return pose;
 }
 
-/* The normal velocity that a side of a contact would have at the end of the step without any contact. */
+/* The normal velocity that a side of a contact would have in the step without any contact, its spin
+ * not damped. A prescribed body has the velocity of the rows of the step: a support that slows down
+ * leaves what is on it. */
 static double free_speed(const perpi_formulation* f, const perpi_step_input* in,
                          const perp_contact* c, int32_t i)
 {
     const perpi_body* body = &in->model->body[i];
-    const vec3 w = perpi_state_rate(in->model, in->v, i);
-    vec3 u = v3_add(perpi_state_velocity(in->model, in->v, i),
-                    v3_cross(w, v3_sub(v3_from(c->point), f->pose[i].x)));
-    u = body->dofs > 0 ? v3_madd(u, in->h, body->gravity) : u;
+    const perpi_pose* pose = &f->pose[i];
+    vec3 v = f->given_v[i], w = f->given_w[i];
+    if (body->dofs > 0) {
+        v = v3_madd(perpi_state_velocity(in->model, in->v, i), in->h, body->gravity);
+        w = perpi_state_rate(in->model, in->v, i);
+    }
+    if (body->dofs == 6) {
+        const double part = perpi_spin_part(body, PERPI_HOLD_PLAIN, in->h, w);
+        w = perpi_free_rate(body, pose, w, part * in->h, v3(0, 0, 0));
+    }
+    const vec3 u = v3_add(v, v3_cross(w, v3_sub(v3_from(c->point), pose->x)));
     return v3_dot(v3_from(c->normal), u);
 }
 
@@ -587,7 +602,7 @@ static bool is_closing(const perpi_formulation* f, const perpi_step_input* in,
     return c->group == 0 && c->gap + in->h * rate < 0.0;
 }
 
-/* How the nearest contact of each body holds its spin. */
+/* How the nearest contact of each body holds its spin; after the prescribed velocities. */
 static void find_holds(perpi_formulation* f, const perpi_step_input* in)
 {
     const int32_t bodies = (int32_t)in->model->body_count;
@@ -627,10 +642,10 @@ static perp_status write_bodies(perpi_formulation* f, perpi_purpose purpose,
         return status;
     }
     for (int32_t i = 0; i < bodies; ++i) {
-        f->pose[i] = perpi_state_pose(model, q, i);
+        f->pose[i] = in->pose != NULL ? in->pose[i] : perpi_state_pose(model, q, i);
         if (evaluation != PERPI_EVALUATE_START) {
-            f->end[i] =
-                f->middle ? middle_pose(in, i, f->pose[i]) : perpi_state_pose(model, in->q_end, i);
+            f->end[i] = f->middle ? perpi_middle_pose(model, h, in->v_end, i, f->pose[i])
+                                  : perpi_state_pose(model, in->q_end, i);
         }
     }
     if (step) {
@@ -638,6 +653,14 @@ static perp_status write_bodies(perpi_formulation* f, perpi_purpose purpose,
         status = gather_wrenches(f, model, end ? f->end : f->pose, end ? in->v_end : v, &extra);
         if (status != PERP_OK) {
             return status;
+        }
+    }
+    for (int32_t i = 0; step && i < bodies; ++i) {
+        if (model->body[i].dofs == 0) {
+            status = perpi_prescribed_velocity(model, i, t, h, q, &f->given_v[i], &f->given_w[i]);
+            if (status != PERP_OK) {
+                return status;
+            }
         }
     }
     f->midway = step && evaluation == PERPI_EVALUATE_START && in->settings->midway;
@@ -650,13 +673,11 @@ static perp_status write_bodies(perpi_formulation* f, perpi_purpose purpose,
     for (int32_t i = 0; i < bodies; ++i) {
         const int32_t n = model->body[i].dofs;
         f->block_of[i] = n > 0 ? blocks : -1;
-        if (n == 0 && step) {
-            status = perpi_prescribed_velocity(model, i, t, h, q, &f->given_v[i], &f->given_w[i]);
-        } else if (n == 0) {
+        if (n == 0 && !step) {
             const bool moves = purpose != PERPI_PURPOSE_MOVE;
             f->given_v[i] = moves ? perpi_state_velocity(model, v, i) : v3(0, 0, 0);
             f->given_w[i] = moves ? perpi_state_rate(model, v, i) : v3(0, 0, 0);
-        } else {
+        } else if (n > 0) {
             double* M = f->M + f->M_used;
             double* k = f->k + f->dof[blocks];
             const double span = step ? f->theta * h : 0.0;
@@ -835,12 +856,15 @@ static perp_status write_rounding(perpi_formulation* f, const perpi_step_input* 
     const size_t dofs = (size_t)f->problem.dof_count, rows = (size_t)f->rows;
     const size_t wrenches = 6 * model->body_count;
     const perp_status status = perpi_grow(f->context, &f->rounding, &f->rounding_capacity,
-                                          dofs + rows + wrenches, sizeof *f->rounding);
+                                          dofs + wrenches, sizeof *f->rounding);
     if (status != PERP_OK) {
         return status;
     }
-    double *k = f->rounding, *b = k + dofs, *wrench = b + rows;
-    memset(f->rounding, 0, (dofs + rows + wrenches) * sizeof *f->rounding);
+    double *k = f->rounding, *b = f->b_error, *wrench = k + dofs;
+    memset(f->rounding, 0, (dofs + wrenches) * sizeof *f->rounding);
+    if (rows > 0) {
+        memset(b, 0, rows * sizeof *b);
+    }
     perpi_add_spring_errors(model, f->end, wrench);
     for (size_t i = 0; i < model->body_count; ++i) {
         const int32_t n = model->body[i].dofs;
@@ -914,6 +938,7 @@ perp_status perpi_formulate_at_end(perpi_formulation* f, const perpi_step_input*
     f->h = in->h;
     f->theta = in->middle ? 0.5 : perpi_step_theta(in);
     f->middle = in->middle;
+    f->rolls = in->rolls;
     f->start_v = evaluation == PERPI_EVALUATE_REST ? NULL : in->v;
     perp_status status = write_bodies(f, PERPI_PURPOSE_STEP, evaluation, in);
     if (status == PERP_OK) {
@@ -921,8 +946,8 @@ perp_status perpi_formulate_at_end(perpi_formulation* f, const perpi_step_input*
     }
     if (status == PERP_OK) {
         const double h_gap = in->settings->no_gap ? 0.0 : in->h;
-        status = write_contacts(f, model, geometry ? f->end : f->pose, h_gap, in->contact,
-                                in->contact_count);
+        status = write_contacts(f, model, geometry || in->rolls ? f->end : f->pose, h_gap,
+                                in->contact, in->contact_count);
     }
     if (status == PERP_OK && geometry) {
         correct_b_of_contacts(f, in);
@@ -974,7 +999,7 @@ perp_status perpi_formulate_other(perpi_formulation* f, const perp_model* model,
     const perpi_joint_input* joints = at->joint;
     PERP_ASSERT(purpose != PERPI_PURPOSE_STEP);
     const perpi_step_input in = {.model = model, .h = h, .q = q, .v = v};
-    f->middle = false;
+    f->middle = f->rolls = false;
     f->start_v = purpose == PERPI_PURPOSE_IMPACT ? v : NULL;
     perp_status status = write_bodies(f, purpose, PERPI_EVALUATE_START, &in);
     if (status == PERP_OK) {
@@ -1026,6 +1051,9 @@ void perpi_formulation_gather_p(const perpi_formulation* f, const perp_contact* 
     for (int32_t i = 0; i < f->contact_count; ++i) {
         const perp_constraint* c = &f->constraint[i];
         memcpy(p + c->row, contacts[i].impulse, (size_t)c->rows * sizeof *p);
+        for (int32_t k = c->row; f->rolls && k < c->row + c->rows; ++k) {
+            p[k] *= f->theta; /* impulses of contacts are those of the whole step */
+        }
     }
 }
 
@@ -1036,6 +1064,9 @@ void perpi_formulation_scatter_p(const perpi_formulation* f, const double* p,
         const perp_constraint* c = &f->constraint[i];
         memset(contacts[i].impulse, 0, sizeof contacts[i].impulse);
         memcpy(contacts[i].impulse, p + c->row, (size_t)c->rows * sizeof *p);
+        for (int32_t k = 0; f->rolls && k < c->rows; ++k) {
+            contacts[i].impulse[k] /= f->theta;
+        }
     }
 }
 

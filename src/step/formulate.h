@@ -67,9 +67,7 @@ void perpi_carry_spin(const perp_model* model, const double* q, const double* q_
  * orientation. */
 static inline bool perpi_inertia_round(const perpi_body* body)
 {
-    const mat3* I = &body->inertia;
-    return I->m[0][0] == I->m[1][1] && I->m[1][1] == I->m[2][2] && I->m[0][1] == 0.0 &&
-           I->m[0][2] == 0.0 && I->m[1][2] == 0.0;
+    return body->round_inertia;
 }
 
 /* Inertia in world axes. */
@@ -192,7 +190,7 @@ struct perpi_formulation {
     perpi_pose* end;   /* at its end, where the stepper evaluates laws there */
     vec3* given_v;     /* per body: prescribed velocity over the step */
     vec3* given_w;
-    double *M, *k, *J, *b, *lower, *upper, *compliance;
+    double *M, *k, *J, *b, *lower, *upper, *compliance, *b_error;
     double* given;   /* per row: the part of b that is the motion of prescribed bodies and belts */
     double* applied; /* 6 a body: force without gravity, torque; only if any_applied */
     bool any_applied;
@@ -204,17 +202,18 @@ struct perpi_formulation {
     perp_group* group;
     int32_t* member; /* of all groups, one after another */
     size_t group_capacity, member_capacity;
+    size_t body_room; /* bodies for which the arrays of bodies have room */
     size_t dof_capacity, block_capacity, pose_capacity, end_capacity, given_v_capacity,
         given_w_capacity;
     size_t M_capacity, k_capacity, J_capacity, b_capacity, constraint_capacity;
-    size_t lower_capacity, upper_capacity, compliance_capacity, place_capacity;
+    size_t lower_capacity, upper_capacity, compliance_capacity, place_capacity, b_error_capacity;
     size_t given_capacity, applied_capacity, gyroscopic_capacity, hold_capacity, nearest_capacity;
     double*
         wrench; /* 6 a body: what user code and explicit springs add; only where there are such */
     int32_t force_row; /* rows of springs and controllers: the first */
     double* error;     /* per controller: see force_rows.c */
     size_t wrench_capacity, error_capacity;
-    double* rounding; /* of k, then of b, where these are formulated at the end of the step */
+    double* rounding; /* of k, where it is formulated at the end of the step */
     size_t rounding_capacity;
     bool supported;                          /* bodies lie on the plane: support_rows.h */
     int32_t support_row, support_constraint; /* the first of these */
@@ -223,6 +222,7 @@ struct perpi_formulation {
     const double*
         start_v; /* flat velocities at the start, for rotors; NULL: no inertia. Borrowed */
     bool middle; /* a middle step (middle.c): `end` are the poses of its middle */
+    bool rolls;  /* and its contacts are those of the middle (roll.c) */
     perpi_frame_tie* tie;
     int32_t tie_count;
     size_t tie_capacity;
@@ -278,8 +278,11 @@ typedef struct perpi_step_settings {
     double inertia;       /* quasistatic: s of perpi_formulate_at_rest, 1 when it is checked */
     bool midpoint;        /* compliant: forces of the layers at the middle of the step */
     bool midway;          /* spin and rolling as at the middle of the step: perpi_spin_part */
+    bool limits_joints;   /* errors of joints are closed slowly where that would gain energy */
     bool joint_middle;    /* directions of joints at the middle of the step: middle.c */
     bool joint_chosen;    /* because that was chosen, not asked for */
+    bool rolling_middle;  /* contacts of rolling bodies at the middle of the step: roll.c */
+    bool rolling_chosen;  /* likewise */
     double smooth;        /* barrier parameter of smoothed laws (smooth_step.h); 0: none */
     double smooth_time;   /* likewise: the duration of the run */
     bool no_gap;          /* rows of contacts read u_n >= 0, not psi/h + u_n >= 0 */
@@ -290,8 +293,9 @@ typedef struct perpi_step_settings {
 typedef struct perpi_step_input {
     const perp_model* model;
     double t, h;
-    const double *q, *v; /* flat state at t */
-    const double* extra; /* 6 numbers a body (force, torque), or NULL */
+    const double *q, *v;    /* flat state at t */
+    const perpi_pose* pose; /* of the bodies at q; NULL: made from it */
+    const double* extra;    /* 6 numbers a body (force, torque), or NULL */
     const perp_contact* contact;
     int32_t contact_count;
     const perpi_joint_input* joint; /* one for each joint of the model */
@@ -302,11 +306,18 @@ typedef struct perpi_step_input {
     const double *q_end, *v_end;
     /* A middle step (middle.c): v_end are its mean velocities, which lead from q to q_end. */
     bool middle;
+    bool rolls; /* likewise, and `contact` are those of the middle (roll.c) */
     const perpi_step_settings* settings;
 } perpi_step_input;
 
 /* Value of perp_step_info.corrections for a middle step. */
 #define PERPI_STEP_MIDDLE (-2)
+/* Likewise for one whose contacts are those of the middle. -1 and -3: repair.h. */
+#define PERPI_STEP_ROLLING (-4)
+
+/* The pose of a body after half of a middle step from `pose` with the mean velocities v. */
+perpi_pose perpi_middle_pose(const perp_model* model, double h, const double* v, int32_t body,
+                             perpi_pose pose);
 
 /* [B09 (2.78)] in the form of perp/problem.h. */
 PERP_NODISCARD perp_status perpi_formulate(perpi_formulation* f, const perpi_step_input* in);

@@ -546,6 +546,46 @@ void perpi_formulation_scatter_joints(const perpi_formulation* f, const perp_mod
     }
 }
 
+/* Whether row i of a joint is one of directions: it does not act on the velocities of centres. */
+static bool is_angular(const perpi_formulation* f, const perp_constraint* c, int32_t i,
+                       int32_t dimension)
+{
+    const double* J = f->J + c->jac;
+    bool angular = true;
+    for (int side = 0; side < 2; ++side) {
+        const int32_t block = c->block[side];
+        const int32_t n = block >= 0 ? f->dof[block + 1] - f->dof[block] : 0;
+        for (int32_t a = 0; a < dimension && a < n; ++a) {
+            angular = angular && J[i * n + a] == 0.0;
+        }
+        J += (size_t)c->rows * (size_t)n;
+    }
+    return angular;
+}
+
+void perpi_formulation_round_joints(perpi_formulation* f, const perp_model* model, bool at_end)
+{
+    if (f->problem.b_error == NULL) {
+        if (!at_end || f->rows == 0) {
+            return;
+        }
+        memset(f->b_error, 0, (size_t)f->rows * sizeof *f->b_error);
+        f->problem.b_error = f->b_error;
+    }
+    for (int32_t k = 0; k < f->joint_count; ++k) {
+        const perp_constraint* c = &f->constraint[f->contact_count + k];
+        const perpi_joint* joint = &model->joint[f->place[k].joint];
+        double size = joint->size;
+        for (int side = 0; side < 2; ++side) {
+            size += joint->body[side] >= 0 ? v3_norm(f->pose[joint->body[side]].x) : 0.0;
+        }
+        for (int32_t i = 0; i < c->rows && f->place[k].slot == 0; ++i) {
+            const double length = is_angular(f, c, i, model->dimension) ? 1.0 : size;
+            f->b_error[c->row + i] = at_end ? PERPI_POSE_ROUNDING * length / f->h : 0.0;
+        }
+    }
+}
+
 void perpi_formulation_correct_b(perpi_formulation* f, const perp_model* model, double h,
                                  const double* q_end, const double* v_problem,
                                  const perpi_joint_input* input)
@@ -563,6 +603,7 @@ void perpi_formulation_correct_b(perpi_formulation* f, const perp_model* model, 
             }
         }
     }
+    perpi_formulation_round_joints(f, model, true);
     perpi_frames_follow(f);
 }
 
@@ -609,7 +650,8 @@ double perpi_formulation_end_rows(const perpi_formulation* f, const perp_model* 
     return worst;
 }
 
-void perpi_formulation_set_b(perpi_formulation* f, const double* v_problem, const double* r)
+void perpi_formulation_set_b(perpi_formulation* f, const perp_model* model, const double* v_problem,
+                             const double* r)
 {
     for (int32_t k = 0; k < f->joint_count; ++k) {
         const int32_t index = f->contact_count + k;
@@ -618,6 +660,7 @@ void perpi_formulation_set_b(perpi_formulation* f, const double* v_problem, cons
             f->b[c->row + i] = r[c->row + i] - perpi_formulation_speed(f, index, i, v_problem);
         }
     }
+    perpi_formulation_round_joints(f, model, true);
     perpi_frames_follow(f);
 }
 

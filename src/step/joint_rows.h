@@ -62,7 +62,11 @@ void perpi_formulation_correct_b(perpi_formulation* f, const perp_model* model, 
 double perpi_formulation_end_rows(const perpi_formulation* f, const perp_model* model, double h,
                                   const double* q_end, const perpi_joint_input* input,
                                   const double* p, double* r, double* R);
-void perpi_formulation_set_b(perpi_formulation* f, const double* v_problem, const double* r);
+void perpi_formulation_set_b(perpi_formulation* f, const perp_model* model, const double* v_problem,
+                             const double* r);
+/* b_error of these rows: errors at the end of the step are differences of rounded poses, and so is
+ * their b (both functions above call this). at_end false: of the start again, none. */
+void perpi_formulation_round_joints(perpi_formulation* f, const perp_model* model, bool at_end);
 /* The largest error at q_end, relative to the joint's size (angles: to 1). p: the impulses of the answer that
  * leads there, or NULL; a rope that pulls is off by its slack, too. */
 double perpi_formulation_error(const perpi_formulation* f, const perp_model* model,

@@ -1,5 +1,6 @@
 /* src/step/semi_implicit.c - solution of a step whose laws are linearised about its start: one
  * problem. */
+#include "step/roll.h"
 #include "step/smooth_step.h"
 #include "step/step.h"
 
@@ -190,7 +191,9 @@ perp_status perpi_solve_semi_implicit(perpi_step* step)
 {
     bool done = false, solved = false;
     perp_status status = PERP_OK;
-    if (step->settings.joint_middle) {
+    if (step->settings.rolling_middle) {
+        status = perpi_solve_rolling(step, &done);
+    } else if (step->settings.joint_middle) {
         status = solve_joints_at_middle(step, &done, &solved);
     }
     if (status == PERP_OK && !done && !solved) {

@@ -424,7 +424,20 @@ static perp_status read_study(perpi_reader* r, perp_study* s)
 
 /* ---- with the scene ---------------------------------------------------------------------------*/
 
-perp_status perpi_study_scene(const perp_study* s, perp_scene** scene)
+/* Designs and estimates take derivatives, which middle steps with contacts do not have: all their runs have
+ * the contacts of the start, unless the scene asks for others. */
+static perp_status name_direction(const perp_study* s, perp_scene* scene)
+{
+    if ((s->design == NULL && s->estimate == NULL) ||
+        !perp_sim_def_from_scene(scene).rolling_choice ||
+        strstr(perp_scene_text(scene), "\"contact_direction\"") == NULL) {
+        return PERP_OK;
+    }
+    PERPI_TRY(perp_scene_set_string(scene, "/contact_direction", "start"));
+    return perp_scene_rebuild(scene);
+}
+
+static perp_status parse_scene(const perp_study* s, perp_scene** scene)
 {
     const size_t length = strlen(s->scene_text);
     /* unless it was replaced by a scene */
@@ -435,6 +448,19 @@ perp_status perpi_study_scene(const perp_study* s, perp_scene** scene)
                                      NULL, 0, scene);
     }
     return perp_scene_parse(s->context, s->scene_text, length, s->scene_path, NULL, 0, scene);
+}
+
+perp_status perpi_study_scene(const perp_study* s, perp_scene** scene)
+{
+    perp_status status = parse_scene(s, scene);
+    if (status == PERP_OK) {
+        status = name_direction(s, *scene);
+        if (status != PERP_OK) {
+            perp_scene_destroy(*scene);
+            *scene = NULL;
+        }
+    }
+    return status;
 }
 
 static perp_status read_scene(perp_study* s)

@@ -140,3 +140,45 @@ TEST(a_body_does_not_sink_through_a_plate_step_by_step)
     CHECK_EQ_INT(through, 0);
     CHECK_AT_MOST(refused, 4.0);
 }
+
+/* The margin of a body at rest is smaller than the overlap that this stepper keeps. A body that is in a plate
+ * with all corners of a face at one depth is pushed out by all of them: it does not turn. */
+TEST(a_body_at_rest_deep_in_a_plate_is_pushed_out_straight)
+{
+    static const char* const shape[] = {
+        "{'type':'polygon','vertices':[[-0.5,-0.2],[0.5,-0.2],[0.1,0.3]]}",
+        "{'type':'polyhedron','vertices':[[-0.5,-0.4,-0.2],[0.5,-0.4,-0.2],[0.1,0.5,-0.2],[0,0,0.4]"
+        "]}",
+        "{'type':'polyhedron','solid':'block','size':[0.9,0.7,0.4]}",
+        "{'type':'box','size':[0.9,0.7,0.4]}"};
+    for (int i = 0; i < 8; ++i) {
+        const char* contact = i < 4 ? "standard" : "corrective";
+        const bool planar = i % 4 == 0;
+        const double thick = 0.01; /* the first step sinks in by 0.06 */
+        scene_sim s =
+            planar ? scene_sim_open(
+                         "{'dimension':2,'gravity':[0,-9.81],'step':0.01,'"
+                         "duration':1,'stepper':"
+                         "'anitescu-potra','contact':'%s','friction':{'cone':'none'},'bodies':["
+                         "{'name':'plate','type':'static','position':[0,%.17g],'shapes':[{'type':"
+                         "'box','size':[40,%.17g]}]},{'name':'b','mass':5,'inertia':0.2,"
+                         "'position':[0,%.17g],'velocity':[0,-6],'shapes':[%s]}]}",
+                         contact, -0.5 * thick, thick, 0.2 + 1e-6, shape[i % 4])
+                   : scene_sim_open(
+                         "{'gravity':[0,0,-9.81],'step':0.01,'duration':1,'"
+                         "stepper':"
+                         "'anitescu-potra','contact':'%s','friction':{'cone':'none'},'bodies':["
+                         "{'name':'plate','type':'static','position':[0,0,%.17g],'shapes':[{'type':"
+                         "'box','size':[40,40,%.17g]}]},{'name':'b','mass':5,"
+                         "'inertia':[0.2,0.15,0.12],'position':[0,0,%.17g],'velocity':[0,0,-6],'"
+                         "shapes':[%s]}]}",
+                         contact, -0.5 * thick, thick, 0.2 + 1e-6, shape[i % 4]);
+        REQUIRE(s.sim != NULL);
+        CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
+        const perp_body_state b = scene_sim_body(&s, "b");
+        const double turned = planar ? fabs(b.angle) : 1.0 - fabs(b.orientation[0]);
+        CHECK_AT_MOST(turned, 1e-9);
+        CHECK_NEAR(b.position[planar ? 1 : 2], 0.2 - 0.5 * thick, 1e-3); /* half the plate stays */
+        scene_sim_close(&s);
+    }
+}

@@ -47,7 +47,7 @@ class Recording:
             corrections = f["solver/corrections"][()].ravel() if "corrections" in f["solver"] and \
                 len(f["solver/corrections"]) == frames else np.zeros(frames, int)
             self.limited = np.isin(corrections, (-1, -3))
-            self.middle = corrections == -2  # steps by the midpoint rule
+            self.middle = (corrections == -2) | (corrections == -4)  # steps by the midpoint rule
             self.impact = f["solver/impact"][:, 0] if "impact" in f["solver"] else \
                 np.zeros(frames, int)
             self.offset = f["contacts/offset"][()]
@@ -715,14 +715,29 @@ class Checker:
                                            f"{A.radius:.3g}, {B.radius:.3g}) at {self.at(frames[k])}; "
                                            f"the step explains {room[k]:.3g}")
 
-    def check_plates(self, wall, b, seen, moved, room):
-        """A point of body b, in the frame of the wall, changes sides of no plate of it."""
-        rec = self.rec
+    def middle_along(self, i, j, p, axis):
+        """Of body j, in the frame of plate p of body i: the middle between its lowest and its highest point along the
+        plate's normal. It is above the plate's middle if leaving upwards is the shorter way."""
+        rec, low, high = self.rec, np.full(self.rec.frames, np.inf), np.full(self.rec.frames, -np.inf)
+        for piece in self.bodies[j].primitives:
+            points = piece.p + piece.points @ piece.R.T
+            world = rec.x[:, j, None] + np.einsum("kab,pb->kpa", rec.R[:, j], points)
+            seen = np.einsum("kba,kpb->kpa", rec.R[:, i], world - rec.x[:, i, None])
+            height = ((seen - p.p) @ p.R)[:, :, axis]
+            low = np.minimum(low, (height - piece.radii).min(1))
+            high = np.maximum(high, (height + piece.radii).max(1))
+        return (low + high) / 2
+
+    def check_plates(self, i, j, seen, moved, room):
+        """A point of body j, in the frame of the wall i, changes sides of no plate of it."""
+        rec, wall, b = self.rec, self.bodies[i], self.bodies[j]
         for p in wall.primitives:
             if p.plate is None:
                 continue
             axis = int(np.argmin(p.plate))
             y = (seen - p.p) @ p.R
+            if self.stepper == "anitescu-potra":  # sees what overlaps: the centre may be past the plate
+                y[:, axis] = self.middle_along(i, j, p, axis)
             lateral = np.delete(np.abs(y), axis, 1)
             half = np.delete(p.plate, axis)
             # Well within: the whole body and the motion of the step beside it.
@@ -766,7 +781,7 @@ class Checker:
                 at = [np.zeros(self.dim)] if centre_inside else \
                     [p.p + p.R @ p.points[int(np.argmax(p.radii))] for p in b.primitives]
                 for y0 in [seen + np.einsum("kji,kj->ki", rec.R[:, i], rec.R[:, j] @ c) for c in at]:
-                    self.check_plates(wall, b, y0, moved, room)
+                    self.check_plates(i, j, y0, moved, room)
                 if self.stepper == "anitescu-potra" or self.adaptive or not centre_inside:
                     continue
                 for n, c in wall.halfspaces:

@@ -152,6 +152,24 @@ def a_body_that_stays_behind_a_plate_is_found_with_the_corrective_model():
 
 
 @test
+def a_body_mostly_behind_a_plate_is_found_with_anitescu_potra():
+    scene = ball_on_plate(stepper="anitescu-potra", duration=0.3)
+    scene["bodies"][0].update(position=[0, 0, -0.01], shapes=[{"type": "box", "size": [4, 4, 0.02]}])
+    scene["bodies"][1]["shapes"][0]["position"] = [0, 0, 0.08]  # the centre of mass is low
+    path = record(scene)
+
+    def sink(height):
+        def change(f):
+            q = f["state/q"][()]
+            q[20:, 9] = height
+            q[20:, 10:] = [1, 0, 0, 0]
+            f["state/q"][...] = q
+        return change
+    assert "side" not in falsify(path, sink(-0.05))  # overlap stays, and most of the ball is above
+    assert "side" in falsify(path, sink(-0.12))
+
+
+@test
 def an_open_joint_is_found_in_a_loop_that_closes_its_errors_slowly():
     links = [{"name": f"b{i}", "mass": 1, "inertia": 0.0033, "position": [0.2 * i + 0.1, 0],
               "velocity": [0, 1.0 if i == 1 else 0.0]} for i in range(4)]

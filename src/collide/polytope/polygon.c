@@ -286,18 +286,22 @@ static double separation(const perpi_polygon_meeting* m, const perpi_feature_pai
 /* Pairs with a gap below that of the direction of least depth are discarded: else a polygon that
  * rests on another, with an overlap of rounding, would also be pushed sideways. Where the polygons
  * overlap, a pair counts only if its normal separates them at about the least depth, so that a
- * vertex near the far side is not pushed out there. */
+ * vertex near the far side is not pushed out there. An overlap deeper than the margin has all pairs
+ * of its direction: the deepest alone would be pushed out by turning the others in. */
 static perp_status add_plain(perpi_polygon_meeting* m, const perpi_feature_pair* best)
 {
-    const double floor = perpi_polygon_least_gap(m, best);
+    const bool deep = best->psi < -m->margin; /* then along its direction only */
+    const double floor =
+        deep ? best->psi - PERPI_CANDIDATE_TIE * m->size : perpi_polygon_least_gap(m, best);
     const bool overlap = floor < -2.0 * PERPI_CANDIDATE_TIE * m->size;
+    const double reach = deep ? -floor : m->margin;
     perp_status status = PERP_OK;
     int32_t added = 0;
     for (uint32_t side = 0; side < 2; ++side) {
         const perpi_outline* owner = m->o[side];
         const perpi_outline* other = m->o[1 - side];
-        const perpi_outline_range edges = perpi_outline_range_of(other, m->margin),
-                                  vertices = perpi_outline_range_of(owner, m->margin);
+        const perpi_outline_range edges = perpi_outline_range_of(other, reach),
+                                  vertices = perpi_outline_range_of(owner, reach);
         vec3 p = perpi_outline_vertex(owner, 0);
         for (int32_t i = 0; i < owner->count; ++i) {
             const vec3 q = perpi_outline_vertex(owner, i + 1);
@@ -311,7 +315,7 @@ static perp_status add_plain(perpi_polygon_meeting* m, const perpi_feature_pair*
                     continue;
                 }
                 const perpi_feature_pair f = perpi_polygon_make_pair(m, side, i, p, q, k);
-                if (f.distance <= m->margin && f.psi >= floor &&
+                if (f.distance <= reach && f.psi >= floor && f.psi <= m->margin &&
                     (!overlap || separation(m, &f) >= floor)) {
                     status = perpi_polygon_add(m, &f, 0, false);
                     added += 1;
@@ -428,7 +432,7 @@ perp_status perpi_polygon_polygon(const perpi_shape* shape_a, const perpi_pose* 
         if (!collect(&m, true, &best) || best.psi > 0.0) {
             return PERP_OK;
         }
-        return perpi_polygon_add(&m, &best, 0, false);
+        return list->rule == NULL ? add_plain(&m, &best) : perpi_polygon_add(&m, &best, 0, false);
     }
     const perp_status status =
         list->rule != NULL ? list->rule->polygons(&m, &best) : add_plain(&m, &best);

@@ -251,6 +251,19 @@ static void begin_plain(perpi_meeting* m, const perpi_polyhedron* p, const perpi
     list->spins = spins;
 }
 
+/* An overlap deeper than the margin has all pairs of about its depth: the deepest alone would be
+ * pushed out by turning the others in. */
+static void collect_deep(perpi_meeting* m, const perpi_pose* pose_a, const perpi_pose* pose_b,
+                         double depth, double margin, perpi_candidate_list* list)
+{
+    const perpi_polyhedron *p = m->p[0], *q = m->p[1];
+    begin_plain(m, p, pose_a, q, pose_b, DEPTH * depth + PERPI_CANDIDATE_TIE * m->size, list);
+    (void)perpi_meeting_parted(m);
+    m->orders = false;
+    perpi_meeting_collect(m, !leaves_out(p, q, list));
+    m->margin = margin; /* open ones only within that */
+}
+
 perp_status perpi_polyhedron_search(const perpi_polyhedron* p, const perpi_pose* pose_a,
                                     const perpi_polyhedron* q, const perpi_pose* pose_b,
                                     double margin, perpi_candidate_list* list,
@@ -307,6 +320,10 @@ perp_status perpi_polyhedron_search(const perpi_polyhedron* p, const perpi_pose*
         if (deepest.psi > 0.0) {
             return PERP_OK;
         }
+    }
+    const double depth = m->least > margin ? -deepest.psi : -m->best;
+    if (!grouped && depth > margin) {
+        collect_deep(m, pose_a, pose_b, depth, margin, list);
     }
     if (m->least == INFINITY) { /* so deep that no features are near each other */
         list->deepest = -deepest.psi > list->deepest ? -deepest.psi : list->deepest;

@@ -499,6 +499,13 @@ TEST(a_text_that_names_no_contact_model_and_no_direction_is_given_them)
               {"{\"joints\": []}",
                "{\"contact\": \"lnc\", \"joint_direction\": \"start\", \"joints\": []}"},
               {"{\"contact\": \"peg\", \"joints\": [], \"joint_direction\": \"auto\"}", NULL},
+              {"{\"contact\": \"peg\", \"bodies\": [{\"shapes\": [{\"type\": \"capsule\"}]}]}",
+               "{\"contact_direction\": \"start\", \"contact\": \"peg\", \"bodies\": [{\"shapes\": "
+               "[{\"type\": \"capsule\"}]}]}"},
+              {"{\"contact\": \"peg\", \"contact_direction\": \"auto\", \"bodies\": "
+               "[{\"shapes\": [{\"type\": \"capsule\"}]}]}",
+               NULL},
+              {"{\"contact\": \"peg\", \"bodies\": [{\"shapes\": [{\"type\": \"box\"}]}]}", NULL},
               {"[{}]", NULL},
               {"{\"step\": ", NULL},
               {"", NULL}};
