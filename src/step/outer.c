@@ -16,6 +16,7 @@
  */
 #include <string.h>
 
+#include "solve/work.h"
 #include "step/force_rows.h"
 #include "step/pack.h"
 #include "step/step.h"
@@ -46,6 +47,8 @@ static const double SLOW = 0.2;
 static const double NOISE = 1e-7;
 /* Late iterations: tolerance of each solve, relative to the scene's. */
 static const double LATE_PART = 0.1;
+/* Part of the work of a step that the outer iteration may take: the rest is for the semi-implicit step. */
+static const double WORK_PART = 0.5;
 /* The next formulation would contain the residual of a solve, so each is solved sharply. */
 static double sharp_tolerance(const perpi_step* step)
 {
@@ -259,7 +262,7 @@ static perp_status iterate_to_end(perpi_step* step)
         }
         outer->spent += 1 + P->row_count / (CROWD * (P->dof_count > 0 ? P->dof_count : 1));
         if (outer->iterations == MAX_ITERATIONS || outer->spent >= STEP_ITERATIONS ||
-            is_stalled(step, &x)) {
+            is_stalled(step, &x) || perpi_contact_solver_spent(step->solver, WORK_PART)) {
             break;
         }
         status = iterate(step, &x);
