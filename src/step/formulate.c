@@ -13,6 +13,7 @@
 
 #include <string.h>
 
+#include "step/chord.h"
 #include "step/force_rows.h"
 #include "step/gear_rows.h"
 #include "step/joint_rows.h"
@@ -554,16 +555,16 @@ static perp_status gather_wrenches(perpi_formulation* f, const perp_model* model
     return PERP_OK;
 }
 
-perpi_pose perpi_middle_pose(const perp_model* model, double h, const double* v, int32_t body,
+perpi_pose perpi_middle_pose(const perpi_step_input* in, const double* v, int32_t body,
                              perpi_pose pose)
 {
-    const double half = 0.5 * h;
+    const perp_model* model = in->model;
     if (model->body[body].dofs == 0) {
         return pose; /* fixed, or not used */
     }
-    const vec3 w = perpi_state_rate(model, v, body);
-    pose.x = v3_madd(pose.x, half, perpi_state_velocity(model, v, body));
-    pose.q = q4_unit(q4_mul(q4_exp(v3_scale(half, w)), pose.q));
+    const vec3 turn = perpi_turn_of(in, body, perpi_state_rate(model, v, body));
+    pose.x = v3_madd(pose.x, 0.5 * in->h, perpi_state_velocity(model, v, body));
+    pose.q = q4_unit(q4_mul(q4_exp(v3_scale(0.5, turn)), pose.q));
     pose.R = q4_matrix(pose.q);
     return pose;
 }
@@ -640,7 +641,7 @@ static perp_status write_bodies(perpi_formulation* f, perpi_purpose purpose,
     for (int32_t i = 0; i < bodies; ++i) {
         f->pose[i] = perpi_state_pose(model, q, i);
         if (evaluation != PERPI_EVALUATE_START) {
-            f->end[i] = f->middle ? perpi_middle_pose(model, h, in->v_end, i, f->pose[i])
+            f->end[i] = f->middle ? perpi_middle_pose(in, in->v_end, i, f->pose[i])
                                   : perpi_state_pose(model, in->q_end, i);
         }
     }

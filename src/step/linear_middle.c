@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/turn.h"
+#include "step/chord.h"
 #include "step/linear_parts.h"
 
 static const double THETA = 0.5;
@@ -62,10 +63,12 @@ static void differentiate_planar(const perpi_linear_step* l, const perpi_body* b
     const double h = l->step.in.h;
     mat3 half_turn = m3_times(0.0, m3_identity()), half_rate = half_turn;
     half_turn.m[2][2] = 1.0;
-    half_rate.m[2][2] = THETA * h;
+    const vec3 mean = v3(0, 0, l->v[l->f->dof[b->block] + 2]);
+    const double slope = perpi_turn_slope(&l->step.in, b->body, mean).m[2][2];
+    half_rate.m[2][2] = THETA * h * slope;
     b->I.m[2][2] = b->spin_rate.m[2][2] = body->inertia.m[2][2];
     b->spin_torque.m[2][2] = b->turn_turn.m[2][2] = 1.0;
-    b->turn_rate.m[2][2] = h;
+    b->turn_rate.m[2][2] = h * slope;
     b->M_inverse[11] = 1.0 / (b->I.m[2][2] + THETA * h * body->drag_angular);
     use_half_way(b, half_turn, half_rate, b->M_turn);
 }
@@ -105,9 +108,11 @@ perp_status perpi_linear_middle_body(const perpi_linear_step* l, perpi_linear_bo
         return PERP_OK;
     }
     const vec3 w = perpi_state_rate(model, in->v, b->body);
-    const vec3 mean = v3_from(l->v + l->f->dof[b->block] + 3), part = v3_scale(span, mean);
+    const vec3 mean = v3_from(l->v + l->f->dof[b->block] + 3);
+    const vec3 part = v3_scale(THETA, perpi_turn_of(in, b->body, mean));
     const mat3 start = perpi_world_inertia(body, pose);
-    const mat3 half_rate = m3_times(span, perpi_turn_derivative(part));
+    const mat3 half_rate =
+        m3_times(span, m3_mm(perpi_turn_derivative(part), perpi_turn_slope(in, b->body, mean)));
     b->I = perpi_world_inertia(body, half);
     mat3 M = b->I, M_turn = b->M_turn;
     for (int i = 0; i < 3; ++i) {
