@@ -51,6 +51,7 @@ typedef struct perpi_body {
     int32_t frame_joint[2]; /* massless: its joints; -1: none yet */
     int32_t chains;         /* chains of frames that end at it */
     mat3 inertia;           /* body frame; planar: m[2][2] */
+    bool round_inertia;     /* the same about every axis */
     bool particle; /* dynamic with no rotation: its only shapes are particles at its centre */
     int32_t dofs;  /* planar 3, spatial 6, particles 2 and 3; 0 unless dynamic */
     double friction, restitution;

@@ -844,28 +844,28 @@ static perp_contact_residual visit_laws(int32_t count, const perp_constraint* co
 }
 
 static perp_contact_residual residual_of(const perp_contact_problem* problem, const double* v,
-                                         const double* p, scratch s)
+                                         const double* p, scratch* s)
 {
-    if (!perpi_all_finite((size_t)problem->dof_count, v) ||
-        !perpi_all_finite((size_t)problem->row_count, p) || !visit_blocks(problem, v, &s)) {
+    if (!visit_blocks(problem, v, s)) {
         return not_finite;
     }
-    visit_rows(problem, v, p, &s);
-    if (!perpi_all_finite(3 * (size_t)problem->row_count, s.u) || /* u, W, a */
-        !perpi_all_finite((size_t)problem->dof_count, s.size) ||
+    /* a velocity that is not finite makes t_i so, because M_ii > 0, and an impulse a_r */
+    visit_rows(problem, v, p, s);
+    if (!perpi_all_finite(3 * (size_t)problem->row_count, s->u) || /* u, W, a */
+        !perpi_all_finite((size_t)problem->dof_count, s->size) ||
         !scale_constraints(problem->constraint_count, problem->constraint, MOTION_LIMIT,
-                           MOTION_FLOOR, &s)) {
+                           MOTION_FLOOR, s)) {
         return not_finite;
     }
-    subtract_rounding(problem, &s);
+    subtract_rounding(problem, s);
     perp_contact_residual r = {.worst_constraint = -1};
-    visit_groups(problem, &s, &r.normal, &r.worst, &r.worst_constraint);
-    r.dynamics = dynamics_off(problem, &s);
-    if (s.large && may_run_away(problem, p, &s)) {
-        find_runaway(problem, p, &s, &r);
+    visit_groups(problem, s, &r.normal, &r.worst, &r.worst_constraint);
+    r.dynamics = dynamics_off(problem, s);
+    if (s->large && may_run_away(problem, p, s)) {
+        find_runaway(problem, p, s, &r);
     }
     return visit_laws(problem->constraint_count, problem->constraint, problem->lower,
-                      problem->upper, p, &s, r);
+                      problem->upper, p, s, r);
 }
 
 perp_contact_residual perp_contact_check_residual(const perp_contact_problem* problem,
@@ -879,10 +879,10 @@ perp_contact_residual perpi_contact_residual_rows(const perp_contact_problem* pr
                                                   const double* v, const double* p, double* work,
                                                   double** u, double** W)
 {
-    const scratch s = cut_scratch(problem, work);
+    scratch s = cut_scratch(problem, work);
     *u = s.u;
     *W = s.W;
-    return residual_of(problem, v, p, s);
+    return residual_of(problem, v, p, &s);
 }
 
 perp_contact_residual perpi_contact_residual_again(const perp_contact_problem* problem,
@@ -891,7 +891,7 @@ perp_contact_residual perpi_contact_residual_again(const perp_contact_problem* p
 {
     scratch s = cut_scratch(problem, work);
     s.terms = terms;
-    const perp_contact_residual r = residual_of(problem, v, p, s);
+    const perp_contact_residual r = residual_of(problem, v, p, &s);
     terms->known = terms->known || isfinite(r.worst);
     return r;
 }

@@ -79,6 +79,7 @@ void perpi_step_poses(perpi_step* step, const double* q)
     for (int32_t i = 0; i < (int32_t)step->model->body_count; ++i) {
         step->pose[i] = perpi_state_pose(step->model, q, i);
     }
+    step->posed = q;
 }
 
 perp_status perpi_find_features(perpi_step* step, bool at_end, const perpi_candidate** candidate,

@@ -76,6 +76,9 @@ void perpi_formulation_destroy(perpi_formulation* f)
 static perp_status grow_for_bodies(perpi_formulation* f, size_t n)
 {
     perp_context* c = f->context;
+    if (n <= f->body_room) {
+        return PERP_OK;
+    }
     perp_status status = perpi_grow(c, &f->dof, &f->dof_capacity, n + 1, sizeof *f->dof);
     if (status == PERP_OK) {
         status = perpi_grow(c, &f->block_of, &f->block_capacity, n, sizeof *f->block_of);
@@ -110,6 +113,7 @@ static perp_status grow_for_bodies(perpi_formulation* f, size_t n)
     if (status == PERP_OK) {
         status = perpi_grow(c, &f->k, &f->k_capacity, 6 * n, sizeof *f->k);
     }
+    f->body_room = status == PERP_OK ? n : f->body_room;
     return status;
 }
 
@@ -639,7 +643,7 @@ static perp_status write_bodies(perpi_formulation* f, perpi_purpose purpose,
         return status;
     }
     for (int32_t i = 0; i < bodies; ++i) {
-        f->pose[i] = perpi_state_pose(model, q, i);
+        f->pose[i] = in->pose != NULL ? in->pose[i] : perpi_state_pose(model, q, i);
         if (evaluation != PERPI_EVALUATE_START) {
             f->end[i] = f->middle ? perpi_middle_pose(in, in->v_end, i, f->pose[i])
                                   : perpi_state_pose(model, in->q_end, i);

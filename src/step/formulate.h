@@ -67,9 +67,7 @@ void perpi_carry_spin(const perp_model* model, const double* q, const double* q_
  * orientation. */
 static inline bool perpi_inertia_round(const perpi_body* body)
 {
-    const mat3* I = &body->inertia;
-    return I->m[0][0] == I->m[1][1] && I->m[1][1] == I->m[2][2] && I->m[0][1] == 0.0 &&
-           I->m[0][2] == 0.0 && I->m[1][2] == 0.0;
+    return body->round_inertia;
 }
 
 /* Inertia in world axes. */
@@ -204,6 +202,7 @@ struct perpi_formulation {
     perp_group* group;
     int32_t* member; /* of all groups, one after another */
     size_t group_capacity, member_capacity;
+    size_t body_room; /* bodies for which the arrays of bodies have room */
     size_t dof_capacity, block_capacity, pose_capacity, end_capacity, given_v_capacity,
         given_w_capacity;
     size_t M_capacity, k_capacity, J_capacity, b_capacity, constraint_capacity;
@@ -279,6 +278,7 @@ typedef struct perpi_step_settings {
     double inertia;       /* quasistatic: s of perpi_formulate_at_rest, 1 when it is checked */
     bool midpoint;        /* compliant: forces of the layers at the middle of the step */
     bool midway;          /* spin and rolling as at the middle of the step: perpi_spin_part */
+    bool limits_joints;   /* errors of joints are closed slowly where that would gain energy */
     bool joint_middle;    /* directions of joints at the middle of the step: middle.c */
     bool joint_chosen;    /* because that was chosen, not asked for */
     bool rolling_middle;  /* contacts of rolling bodies at the middle of the step: roll.c */
@@ -293,8 +293,9 @@ typedef struct perpi_step_settings {
 typedef struct perpi_step_input {
     const perp_model* model;
     double t, h;
-    const double *q, *v; /* flat state at t */
-    const double* extra; /* 6 numbers a body (force, torque), or NULL */
+    const double *q, *v;    /* flat state at t */
+    const perpi_pose* pose; /* of the bodies at q; NULL: made from it */
+    const double* extra;    /* 6 numbers a body (force, torque), or NULL */
     const perp_contact* contact;
     int32_t contact_count;
     const perpi_joint_input* joint; /* one for each joint of the model */

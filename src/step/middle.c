@@ -29,9 +29,11 @@
 
 enum { MAX_NEWTON = 25 };
 /* Errors of joints relative to their sizes, and of the motion relative to itself: where to stop, and where to
- * stop if another iteration no longer halves them. */
+ * stop if another iteration no longer halves them, or if they were below SQUARED before: an error of Newton's
+ * method is some twenty times the square of the one before, so that what is left is rounding. */
 static const double GOAL = 1e-13;
 static const double ENOUGH = 1e-11;
+static const double SQUARED = 1e-9;
 /* h^2 omega^2 / 2 of a body that its joints pull straight, omega the frequency at which it turns to and fro:
  * beyond this a step with the directions of the start is unstable. */
 static const double STIFF = 2.0;
@@ -408,7 +410,7 @@ static perp_status improve(perpi_step* step, bool solved, double before, double*
     const double moved = part_of_motion(step, z);
     *error = open >= moved ? open : moved;
     *error = isfinite(open) && isfinite(moved) ? *error : INFINITY;
-    if (*error <= GOAL || (*error <= ENOUGH && *error > 0.5 * before)) {
+    if (*error <= GOAL || (*error <= ENOUGH && (*error > 0.5 * before || before <= SQUARED))) {
         perpi_formulation_set_b(f, step->model, step->v_problem, e);
         *good = true;
         return PERP_OK;
