@@ -18,4 +18,12 @@ vec3 perpi_turn_of(const perpi_step_input* in, int32_t body, vec3 w);
 /* Its derivative by w over h. */
 mat3 perpi_turn_slope(const perpi_step_input* in, int32_t body, vec3 w);
 
+/* The spin of such a body in space. With Q the half of the turn, I_m the inertia half way, and L, L' the momenta,
+ *     I_m w = (Q L + Q' L')/2
+ * (mean angular velocities in the frame of the body [Simo and Wong 1991]): its energy changes by w . (L' - L) exactly. In
+ * the form I_m w = L + (L' - L)/2 + g the term is g = (1 - Q) I_m w - (L - Q Q L)/2, and w . g = 0. */
+vec3 perpi_chord_term(const perpi_step_input* in, int32_t body, mat3 I_m, vec3 L, vec3 w);
+/* The derivative of I_m w - g by w. */
+mat3 perpi_chord_slope(const perpi_step_input* in, int32_t body, mat3 I_m, vec3 L, vec3 w);
+
 #endif

@@ -629,6 +629,21 @@ static void find_holds(perpi_formulation* f, const perpi_step_input* in)
     }
 }
 
+/* The velocity-product term of a body that turns by the chord. */
+static void add_chord_term(perpi_formulation* f, const perpi_step_input* in, int32_t i, double* k)
+{
+    const perpi_body* body = &in->model->body[i];
+    if (perpi_inertia_round(body) || !perpi_turns_by_chord(in, i)) {
+        return;
+    }
+    const vec3 L =
+        m3_mul(perpi_world_inertia(body, &f->pose[i]), perpi_state_rate(in->model, in->v, i));
+    const vec3 g = perpi_chord_term(in, i, perpi_world_inertia(body, &f->end[i]), L,
+                                    perpi_state_rate(in->model, in->v_end, i));
+    f->gyroscopic[i] = g;
+    v3_to(v3_add(v3_from(k + 3), g), k + 3);
+}
+
 /* in: for other purposes than a step only model, h, q and v are used. */
 static perp_status write_bodies(perpi_formulation* f, perpi_purpose purpose,
                                 perpi_evaluation evaluation, const perpi_step_input* in)
@@ -686,6 +701,9 @@ static perp_status write_bodies(perpi_formulation* f, perpi_purpose purpose,
                 evaluation == PERPI_EVALUATE_REST
                     ? write_block_at_rest(f, in, i, extra, M, k)
                     : write_block(f, model, i, &(block_input){evaluation, t, span, v, extra}, M, k);
+            if (status == PERP_OK && f->middle && n == 6 && step) {
+                add_chord_term(f, in, i, k);
+            }
             for (int32_t a = 0; a < n && !step; ++a) {
                 k[a] = 0.0;
                 for (int32_t c = 0; c < n && purpose != PERPI_PURPOSE_MOVE; ++c) {

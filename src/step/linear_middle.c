@@ -89,6 +89,31 @@ static void differentiate_next(const perpi_linear_step* l, const perpi_body* bod
     b->L_rate = m3_times(1.0 - 1.0 / THETA, start);
 }
 
+/* With the term g of a body that turns by the chord, L' = 2 Q I_m w* - Q Q L. wide: d (I_m w*) by w* at the middle, beside I_m. */
+static void differentiate_chord(const perpi_linear_step* l, const perpi_body* body,
+                                perpi_linear_body* b, mat3 start, vec3 w, vec3 mean, mat3 wide)
+{
+    const perpi_step_input* in = &l->step.in;
+    const vec3 before = m3_mul(start, w), spin = m3_mul(b->I, mean);
+    const mat3 Q = q4_matrix(q4_exp(v3_scale(THETA, perpi_turn_of(in, b->body, mean))));
+    const mat3 QQ = m3_mm(Q, Q), T = perpi_chord_slope(in, b->body, b->I, before, mean);
+    const mat3 by_rate = m3_mm(QQ, start), by_turn = m3_mm(QQ, b->spin_turn);
+    const perpi_pose end = perpi_state_pose(in->model, l->step.q_end, b->body);
+    const vec3 w_state = perpi_state_rate(in->model, l->step.v_end, b->body);
+    const vec3 L = v3_sub(v3_scale(2.0, m3_mul(Q, spin)), m3_mul(QQ, before));
+    /* I_m w* - g in place of I_m w* */
+    b->middle_torque = m3_combine(1.0, b->middle_torque, -1.0, wide);
+    b->middle_torque = m3_combine(1.0, b->middle_torque, 1.0, m3_combine(1.0, T, -1.0, b->I));
+    b->L_turn = m3_combine(2.0, m3_mm(Q, b->M_turn), -1.0, by_turn);
+    b->L_next = m3_times(2.0, T);
+    b->L_rate = m3_times(-1.0, by_rate);
+    b->carry = m3_mm(end.R, m3_mm(m3_inverse(body->inertia), m3_transpose(end.R)));
+    b->carry_turn = m3_combine(1.0, m3_mm(b->carry, m3_crossing(L)), -1.0, m3_crossing(w_state));
+    b->M_turn = m3_mm(Q, b->M_turn);
+    b->spin_turn = m3_combine(0.5, b->spin_turn, 0.5, by_turn);
+    b->spin_rate = m3_combine(0.5, start, 0.5, by_rate);
+}
+
 perp_status perpi_linear_middle_body(const perpi_linear_step* l, perpi_linear_body* b)
 {
     const perpi_step_input* in = &l->step.in;
@@ -130,6 +155,9 @@ perp_status perpi_linear_middle_body(const perpi_linear_step* l, perpi_linear_bo
     use_half_way(b, q4_matrix(q4_exp(part)), half_rate, M_turn);
     if (b->unround) {
         differentiate_next(l, body, b, start, w, mean, m3_mm(M_turn, half_rate));
+    }
+    if (b->unround && perpi_turns_by_chord(in, b->body)) {
+        differentiate_chord(l, body, b, start, w, mean, m3_mm(M_turn, half_rate));
     }
     return PERP_OK;
 }

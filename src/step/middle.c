@@ -163,20 +163,30 @@ static mat3 m3_at(const double* a)
     return A;
 }
 
-/* d (I w)/d(rotation) = I [w] - [I w] with the rotation half way by w over h, of the momentum at the middle. */
-static mat3 momentum_slope(const perpi_step* step, int32_t body, vec3 w, vec3 turn, mat3 slope)
+/* What the derivative of I_m w - g by w has beside I_m, I_m the inertia half way: d (I w)/d(rotation) = I [w] - [I w], and
+ * the term g of a body that turns by the chord. */
+static mat3 momentum_slope(const perpi_step* step, const perpi_step_input* in, int32_t body, vec3 w)
 {
-    const mat3 I = perpi_world_inertia(&step->model->body[body], &step->formulation->end[body]);
+    const perpi_body* b = &step->model->body[body];
+    const mat3 I = perpi_world_inertia(b, &step->formulation->end[body]);
     const vec3 L = m3_mul(I, w);
+    mat3 D;
+    if (perpi_turns_by_chord(in, body)) {
+        const mat3 start = perpi_world_inertia(b, &step->formulation->pose[body]);
+        const vec3 before = m3_mul(start, perpi_state_rate(step->model, step->v_from, body));
+        D = perpi_chord_slope(in, body, I, before, w);
+        for (int n = 0; n < 9; ++n) {
+            D.m[n / 3][n % 3] -= I.m[n / 3][n % 3];
+        }
+        return D;
+    }
     const mat3 cross = {{{0, -w.z, w.y}, {w.z, 0, -w.x}, {-w.y, w.x, 0}}};
-    mat3 D = m3_mm(I, cross);
-    D.m[0][1] += L.z;
-    D.m[0][2] -= L.y;
-    D.m[1][0] -= L.z;
-    D.m[1][2] += L.x;
-    D.m[2][0] += L.y;
-    D.m[2][1] -= L.x;
-    return m3_mm(D, m3_mm(perpi_turn_derivative(v3_scale(0.5, turn)), slope));
+    const mat3 spin = {{{0, -L.z, L.y}, {L.z, 0, -L.x}, {-L.y, L.x, 0}}};
+    D = m3_mm(I, cross);
+    for (int n = 0; n < 9; ++n) {
+        D.m[n / 3][n % 3] = 0.5 * step->h * (D.m[n / 3][n % 3] - spin.m[n / 3][n % 3]);
+    }
+    return m3_mm(D, perpi_turn_derivative(v3_scale(0.5 * step->h, w)));
 }
 
 /* G: for each block d (rotation at the end) by its angular velocity, over h. K: stiffness by rotations at the end
@@ -205,9 +215,9 @@ static void find_turns(const perpi_step* step, double* G, double* K)
         const mat3 end = m3_mm(perpi_turn_derivative(turn), slope);
         mat3 stiffness = m3_mm(m3_at(k), end);
         if (!perpi_inertia_round(&step->model->body[i])) {
-            const mat3 D = momentum_slope(step, i, w, turn, slope);
+            const mat3 D = momentum_slope(step, &in, i, w);
             for (int n = 0; n < 9; ++n) {
-                stiffness.m[n / 3][n % 3] -= 0.5 * step->h * D.m[n / 3][n % 3];
+                stiffness.m[n / 3][n % 3] -= D.m[n / 3][n % 3];
             }
         }
         memcpy(g, end.m, sizeof end.m);
