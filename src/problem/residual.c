@@ -581,6 +581,21 @@ static double joint_off(const perp_constraint* c, int32_t ci, const double* lowe
     return worst / s->S[ci];
 }
 
+/* sqrt(M_ii) of a block, and the largest t_i and n_i over it; sizes are finite, and M_ii > 0. */
+static inline void measure_block(int32_t nv, const double* M, const double* size, const double* n,
+                                 double* root, double* ratio, double* motion)
+{
+    double a = *ratio, b = *motion;
+    for (int32_t r = 0; r < nv; ++r) {
+        const double m = sqrt(M[r * nv + r]);
+        root[r] = m;
+        a = perpi_larger(a, size[r] / m);
+        b = perpi_larger(b, n[r] / m);
+    }
+    *ratio = a;
+    *motion = b;
+}
+
 static double dynamics_off(const perp_contact_problem* P, const scratch* s)
 {
     /* sqrt(M_ii) from M: diag(L L') is not stored; y is no longer needed */
@@ -589,10 +604,10 @@ static double dynamics_off(const perp_contact_problem* P, const scratch* s)
     const double* M = P->M;
     for (int32_t i = 0; i < P->block_count; ++i) {
         const int32_t d = P->dof[i], nv = P->dof[i + 1] - d;
-        for (int32_t r = 0; r < nv; ++r) { /* sizes are finite, and M_rr > 0 */
-            root[d + r] = sqrt(M[r * nv + r]);
-            ratio = perpi_larger(ratio, s->size[d + r] / root[d + r]);
-            motion = perpi_larger(motion, s->n[d + r] / root[d + r]);
+        if (nv == 6) {
+            measure_block(6, M, s->size + d, s->n + d, root + d, &ratio, &motion);
+        } else {
+            measure_block(nv, M, s->size + d, s->n + d, root + d, &ratio, &motion);
         }
         M += (size_t)nv * (size_t)nv;
     }
@@ -807,9 +822,10 @@ static void find_runaway(const perp_contact_problem* P, const double* p, const s
 }
 
 /* Adds the laws of the rows to a result that holds those of the groups and the dynamics. */
-static perp_contact_residual visit_laws(int32_t count, const perp_constraint* constraint,
-                                        const double* lower, const double* upper, const double* p,
-                                        const scratch* s, perp_contact_residual r)
+static inline perp_contact_residual visit_laws(int32_t count, const perp_constraint* constraint,
+                                               const double* lower, const double* upper,
+                                               const double* p, const scratch* s,
+                                               perp_contact_residual r)
 {
     double worst = r.worst;
     for (int32_t ci = 0; ci < count; ++ci) {
