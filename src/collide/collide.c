@@ -399,6 +399,7 @@ static perp_status narrow_phase(const perpi_collider* c, pair_record* r, const r
     list->shape_a = pair->shape_a;
     list->shape_b = pair->shape_b;
     list->flipped = flipped;
+    list->soft = perpi_model_layer(c->model, pair->body_a, pair->body_b).soft;
     list->still = list->rule != NULL ? r->still : NULL;
     list->separation = &r->separation;
     list->turn = r->turn;

@@ -169,6 +169,28 @@ static bool keep_overlap(perpi_step* step)
     return any;
 }
 
+/* Contacts that exist once bodies overlap push them out at depth/h. A body of several pieces deep in
+ * another one has them in directions that friction wedges: no impulses satisfy them. Overlap is an
+ * error of the step, and friction there has no meaning: without it the pair is pushed out, unless the
+ * directions exclude each other. False: nothing overlaps, or that was tried. */
+static bool push_out_smoothly(perpi_step* step)
+{
+    const int32_t worst = step->residual.worst_constraint;
+    if (!step->contact_model->overlap_only || step->kept.smooth || step->kept.any ||
+        step->error > 0.0 || worst < 0 || (size_t)worst >= step->to->contacts.count) {
+        step->kept.smooth = false;
+        return false;
+    }
+    const perp_contact* c = &step->to->contacts.item[worst];
+    if (!(c->gap < 0.0) || !(c->mu > 0.0)) {
+        return false;
+    }
+    step->kept.smooth = true;
+    step->kept.body_a = c->body_a;
+    step->kept.body_b = c->body_b;
+    return true;
+}
+
 /* Before the last resort: the joint errors are kept in this step, where closing them contradicts
  * other constraints. False: there are none, or they are kept already.
  *
@@ -202,7 +224,7 @@ perp_status perpi_fall_back(perpi_step* step, bool* again)
             return status;
         }
     }
-    *again = *again || keep_overlap(step) || keep_joint_errors(step);
+    *again = *again || push_out_smoothly(step) || keep_overlap(step) || keep_joint_errors(step);
     step->attempts.fallbacks += *again ? 1 : 0;
     return PERP_OK;
 }

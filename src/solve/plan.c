@@ -104,7 +104,7 @@ static const perpi_entry contact_plan[][PERPI_PLAN_MOST] = {
                    {"newton-bodies", PERPI_TIGHT},
                    {"newton-bodies", 0},
                    {"newton-bodies", PERPI_COLD},
-                   {"newton", 0},
+                   {"newton", PERPI_SEARCH},
                    {"nsgs", 0},
                    {"admm", 0}},
     /* Where newton-bodies stalls after its first PERPI_FEW iterations (soft layers whose ties are equality
@@ -114,7 +114,7 @@ static const perpi_entry contact_plan[][PERPI_PLAN_MOST] = {
                    {"newton", PERPI_BRIEF},
                    {"newton-bodies", 0},
                    {"newton-bodies", PERPI_COLD},
-                   {"newton", 0},
+                   {"newton", PERPI_SEARCH},
                    {"nsgs", 0},
                    {"admm", 0}},
     /* The same with more than LAYERS rows, where an iteration of newton takes milliseconds: what the first
@@ -160,17 +160,31 @@ static const perpi_entry contact_plan[][PERPI_PLAN_MOST] = {
      * milliseconds, and one of nsgs ten times that. */
     [ROWS_FEW_BODIES_LAYERS] = {{"newton-bodies", PERPI_TIGHT | PERPI_LONG | PERPI_BOUNDED}},
     [ROUND_CONES] = {{"newton", PERPI_TIGHT},
-                     {"newton", 0},
-                     {"newton", PERPI_COLD},
+                     {"newton", PERPI_SEARCH},
+                     {"newton", PERPI_COLD | PERPI_SEARCH},
                      {"nsgs", 0},
                      {"admm", 0},
                      {"fixed-point", 0}},
     /* Joints with limits or motors and no contact: piecewise linear, solved in a few Newton steps,
      * while pivoting works on a dense LCP. Equality rows alone use lemke: one direct solve. */
-    [JOINTS] = {{"newton", PERPI_TIGHT}, {"newton", 0}, {"lemke", 0}, {"nsgs", 0}},
-    [SMALL_POLYGON] =
-        {{"lemke", 0}, {"newton", PERPI_TIGHT}, {"pivot", 0}, {"newton", 0}, {"nsgs", 0}},
-    [LARGE_POLYGON] = {{"newton", PERPI_TIGHT}, {"newton", 0}, {"nsgs", 0}, {"lemke", 0}},
+    [JOINTS] = {{"newton", PERPI_TIGHT},
+                {"newton", PERPI_COLD | PERPI_SHORT},
+                {"newton", PERPI_SEARCH},
+                {"lemke", 0},
+                {"nsgs", 0}},
+    /* From impulses of a last step that were 1e6 times those of this one (a jammed link that came free) newton
+     * does not return; from zero it takes a few steps. */
+    [SMALL_POLYGON] = {{"lemke", 0},
+                       {"newton", PERPI_TIGHT},
+                       {"newton", PERPI_COLD | PERPI_SHORT},
+                       {"pivot", 0},
+                       {"newton", PERPI_SEARCH},
+                       {"nsgs", 0}},
+    [LARGE_POLYGON] = {{"newton", PERPI_TIGHT},
+                       {"newton", PERPI_COLD | PERPI_SHORT},
+                       {"newton", PERPI_SEARCH},
+                       {"nsgs", 0},
+                       {"lemke", 0}},
 };
 
 static bool is_pair_contact(const perp_constraint* c)

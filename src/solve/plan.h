@@ -18,6 +18,8 @@ enum {
     PERPI_MEDIUM = 64, /* within PERPI_SOME iterations */
     PERPI_BOUNDED =
         128, /* within as many iterations as take seconds: PERPI_WORK / (unknowns)^2, at least PERPI_FEW */
+    PERPI_SEARCH =
+        256, /* newton on up to PERPI_DENSE rows: within PERPI_SEARCH_WORK / (rows)^3 steps, but see below */
 };
 
 enum {
@@ -29,6 +31,12 @@ enum {
 };
 
 #define PERPI_WORK 5e10
+
+/* A search of newton that has not ended after some hundred steps seldom ends: of 250 on 50 to 270 rows that took
+ * more than 200 and found a solution, 240 took at most 1000. The others are ended by a limit, after seconds if
+ * it is the method's own (5000 steps), and a step may solve many such problems. */
+#define PERPI_SEARCH_WORK 2e9
+enum { PERPI_DENSE = 300, PERPI_SEARCH_LEAST = 400, PERPI_SEARCH_MOST = 1500 };
 
 typedef struct perpi_entry {
     const char* name; /* of the method; NULL ends a plan */

@@ -73,6 +73,17 @@ static void fill_guess(const search* f, bool guess, double* x)
     }
 }
 
+/* See PERPI_SEARCH. */
+static int32_t search_steps(const search* f)
+{
+    const double rows = f->problem.contact->row_count;
+    const double steps = PERPI_SEARCH_WORK / (rows * rows * rows);
+    return rows > PERPI_DENSE              ? INT32_MAX
+           : !(steps > PERPI_SEARCH_LEAST) ? PERPI_SEARCH_LEAST
+           : steps < PERPI_SEARCH_MOST     ? (int32_t)steps
+                                           : PERPI_SEARCH_MOST;
+}
+
 /* What is left of the limits for an entry; false if nothing is. */
 static bool limits_left(search* f, const perpi_entry* e, perp_solve_options* left)
 {
@@ -110,6 +121,12 @@ static bool limits_left(search* f, const perpi_entry* e, perp_solve_options* lef
     }
     if ((e->how & PERPI_BRIEF) != 0) {
         most = PERPI_VERY_FEW;
+    }
+    if ((e->how & PERPI_SEARCH) != 0 && most > search_steps(f)) {
+        most = search_steps(f);
+    }
+    if (f->s->part && strcmp(e->name, "newton-bodies") != 0 && most > PERPI_FEW) {
+        most = PERPI_FEW; /* the whole problem is tried next, with all of the plan */
     }
     if ((e->how & PERPI_MEDIUM) != 0 && most > PERPI_SOME) {
         most = PERPI_SOME;

@@ -278,6 +278,7 @@ typedef struct perpi_step_settings {
     double inertia;       /* quasistatic: s of perpi_formulate_at_rest, 1 when it is checked */
     bool midpoint;        /* compliant: forces of the layers at the middle of the step */
     bool midway;          /* spin and rolling as at the middle of the step: perpi_spin_part */
+    bool limits_joints;   /* errors of joints are closed slowly where that would gain energy */
     bool joint_middle;    /* directions of joints at the middle of the step: middle.c */
     bool joint_chosen;    /* because that was chosen, not asked for */
     bool rolling_middle;  /* contacts of rolling bodies at the middle of the step: roll.c */

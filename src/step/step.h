@@ -80,6 +80,7 @@ typedef struct perpi_kept_overlap {
     int32_t body_a, body_b; /* of these two bodies */
     bool any, all;          /* of all */
     bool joints;            /* and the errors of the joints */
+    bool smooth;            /* before that: their overlap is corrected without friction */
     double deepest;
 } perpi_kept_overlap;
 
@@ -140,6 +141,7 @@ struct perpi_step {
     perpi_formulation* formulation;
     double tolerance;        /* of the residual check */
     double margin_given;     /* by the scene; NaN: from the motion */
+    double margin_least;     /* of a body, from the motion */
     double nominal_h, error; /* the scene's step; the error of adaptive steps, 0: fixed */
     double longest;          /* the longest step */
     int32_t q_size, v_size, s_size;

@@ -24,7 +24,11 @@
 #include "collide/narrow/round.h"
 
 #define DEPTH 1.01 /* times the least depth: directions up to here count */
-#define CONE 0.05  /* sine by which an edge's normal may miss the cone of the adjacent faces */
+/* Of soft layers, in directions within ALONG (a cosine) of the shallowest: their springs would appear and
+ * vanish with energy as soon as another direction, a little turned, becomes the shallowest. */
+#define DEPTH_SOFT 4.0
+#define ALONG 0.98
+#define CONE 0.05 /* sine by which an edge's normal may miss the cone of the adjacent faces */
 
 typedef struct solid {
     vec3 c;       /* relative to the first box's centre */
@@ -168,6 +172,14 @@ static bool find_separating_axis(meeting* m)
     return true;
 }
 
+/* Directions of a smaller separation do not count. */
+static double floor_along(const meeting* m, vec3 n)
+{
+    return m->list->soft && m->s_max < 0.0 && v3_dot(n, m->axis) >= ALONG
+               ? DEPTH_SOFT * m->s_max - PERPI_CANDIDATE_TIE * m->size
+               : m->floor;
+}
+
 /* ---- 2: vertices over faces -------------------------------------------------------------------- */
 
 /* The vertices of `other` over the faces of `owner`. way: +1 if owner is a, whose outward normals
@@ -179,7 +191,8 @@ static perp_status vertex_face(meeting* m, const solid* owner, const solid* othe
     for (int f = 0; f < m->dim; ++f) {
         const double sign = v3_dot(owner->axis[f], v3_sub(other->c, owner->c)) < 0.0 ? -1.0 : 1.0;
         const vec3 out = v3_scale(sign, owner->axis[f]);
-        if (separation(m, v3_scale(way, out)) < m->floor) {
+        const vec3 n = v3_scale(way, out);
+        if (separation(m, n) < floor_along(m, n)) {
             continue;
         }
         for (uint32_t v = 0; v < 1U << m->dim; ++v) {
@@ -265,7 +278,7 @@ static perp_status edge_edge(meeting* m)
                 const perpi_segment b = edge_of(&m->b, e_b);
                 const double gap = v3_dot(n, v3_sub(b.c, a.c));
                 vec3 p_a, p_b;
-                if (gap < m->floor || !(gap <= m->margin) ||
+                if (gap < floor_along(m, n) || !(gap <= m->margin) ||
                     !crossing(&a, &b, w, tiny, &p_a, &p_b)) {
                     continue;
                 }
