@@ -476,30 +476,41 @@ static perp_status accept_middle(perpi_step* step, bool solved, bool* within)
     return status;
 }
 
-perp_status perpi_solve_middle(perpi_step* step, bool solved, bool* done)
+/* The first guess of the mean velocities: those of the start; turned: with the body's linear velocity turned
+ * by half of its rotation, as about a fixed point. */
+static void guess_mean(perpi_step* step, bool turned)
+{
+    const perp_model* model = step->model;
+    memcpy(step->to->v, step->v_from, (size_t)step->v_size * sizeof *step->to->v);
+    for (int32_t i = 0; turned && i < (int32_t)model->body_count; ++i) {
+        const vec3 w = perpi_state_rate(model, step->v_from, i);
+        const vec3 v = perpi_state_velocity(model, step->v_from, i);
+        if (model->body[i].dofs > 0) {
+            perpi_state_set_velocity(model, step->to->v, i,
+                                     q4_rotate(q4_exp(v3_scale(0.5 * step->h, w)), v), w);
+        }
+    }
+}
+
+/* Newton's method. *good: it has converged, after *count steps. */
+static perp_status search_middle(perpi_step* step, bool solved, bool turned, bool* good,
+                                 int32_t* count)
 {
     perpi_formulation* f = step->formulation;
-    *done = false;
-    if (step->kept.joints || is_displaced(step) || has_force_rows(step) ||
-        f->problem.group_count > 0 || (solved && !is_free(step))) {
-        return PERP_OK;
-    }
     double before = INFINITY, error = INFINITY;
-    bool good = false, within = false;
     perp_status status = PERP_OK;
-    int32_t count = 0;
-    memcpy(step->to->v, step->v_from, (size_t)step->v_size * sizeof *step->to->v);
-    for (; status == PERP_OK && count < MAX_NEWTON; ++count) {
+    guess_mean(step, turned);
+    for (*count = 0; status == PERP_OK && *count < MAX_NEWTON; ++*count) {
         status = formulate_middle(step);
-        if (status == PERP_OK && count == 0) {
+        if (status == PERP_OK && *count == 0) {
             status = reserve_middle(step);
         }
         if (status != PERP_OK) {
             return status;
         }
-        if (count == 0 && !solved) {
+        if (*count == 0 && (!solved || turned)) {
             perpi_step_guess(step, step->from->v);
-        } else if (count == 0) {
+        } else if (*count == 0) {
             for (int32_t i = 0; i < f->rows; ++i) {
                 step->p_problem[i] *= f->theta;
             }
@@ -508,11 +519,28 @@ perp_status perpi_solve_middle(perpi_step* step, bool solved, bool* done)
         if (solved) {
             keep_bounds(step);
         }
-        status = improve(step, solved, before, &error, &good);
-        if (good || !isfinite(error)) {
+        status = improve(step, solved, before, &error, good);
+        if (*good || !isfinite(error)) {
             break;
         }
         before = error;
+    }
+    return status;
+}
+
+perp_status perpi_solve_middle(perpi_step* step, bool solved, bool* done)
+{
+    perpi_formulation* f = step->formulation;
+    *done = false;
+    if (step->kept.joints || is_displaced(step) || has_force_rows(step) ||
+        f->problem.group_count > 0 || (solved && !is_free(step))) {
+        return PERP_OK;
+    }
+    bool good = false, within = false;
+    int32_t count = 0;
+    perp_status status = search_middle(step, solved, false, &good, &count);
+    if (status == PERP_OK && !good && step->settings.joint_chosen) {
+        status = search_middle(step, solved, true, &good, &count);
     }
     if (status != PERP_OK || !good) {
         return status;
