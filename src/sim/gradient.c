@@ -241,9 +241,9 @@ void perpi_gradient_free(perpi_gradient_work* g)
     perpi_motions_destroy(g->motions);
     perpi_linear_step_destroy(g->linear);
     perpi_roll_free(g);
-    void* const owned[] = {g->before,    g->light_room, g->room,         g->time,
-                           g->parameter, g->joint,      g->snapshot,     g->snapshot_at, g->rolled,
-                           g->memory[0], g->memory[1],  g->memory_other, g->loose};
+    void* const owned[] = {g->before,    g->light_room,   g->room,        g->time,   g->parameter,
+                           g->joint,     g->snapshot,     g->snapshot_at, g->rolled, g->memory[0],
+                           g->memory[1], g->memory_other, g->loose};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(g->context, owned[i]);
     }

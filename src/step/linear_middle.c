@@ -357,7 +357,8 @@ static void subtract_push(const perpi_linear_step* l, const double* v, double* x
         const int32_t first = l->f->dof[b->block], n = l->f->dof[b->block + 1] - first;
         for (int32_t r = 0; r < n; ++r) {
             for (int32_t c = 0; c < n; ++c) {
-                x[first + r] += (l->options.transposed ? b->push[c][r] : b->push[r][c]) * v[first + c];
+                x[first + r] +=
+                    (l->options.transposed ? b->push[c][r] : b->push[r][c]) * v[first + c];
             }
         }
     }

@@ -42,10 +42,10 @@ typedef struct perpi_linear_body {
      * dL = L_turn dphi + L_next dw' + L_rate dw + L_torque h dtorque */
     mat3 carry_turn, carry, L_turn, L_next, L_rate, L_torque;
     mat3 middle_force,
-        middle_torque;    /* of a middle step: d (M v* - k) by w*, through the pose at the middle */
+        middle_torque; /* of a middle step: d (M v* - k) by w*, through the pose at the middle */
     mat3 half_turn, half_rate; /* likewise: the rotation half way by that at the start, and by w* */
     double push[6][6];         /* of a rolling body: d (J' p) by v*, velocities of the problem */
-    double M_inverse[12]; /* linear 3, then angular 9 */
+    double M_inverse[12];      /* linear 3, then angular 9 */
 } perpi_linear_body;
 
 /* Of a middle step: rows and impulses of a joint by the poses at its end. */
@@ -298,8 +298,8 @@ PERP_NODISCARD perp_status perpi_linear_roll_vary(const perpi_linear_step* l,
                                                   int32_t contact, perp_contact* c);
 /* Of a step of the start after one of a rolling body: the pose at which the contact of the step before was found,
  * between those at its start and its end; and the slip by it as by these two. */
-perpi_pose perpi_linear_roll_half_way(const perp_model* model, const double* q,
-                                      const double* q_end, int32_t body);
+perpi_pose perpi_linear_roll_half_way(const perp_model* model, const double* q, const double* q_end,
+                                      int32_t body);
 void perpi_linear_roll_before(const perpi_linear_step* l, perpi_constraint_derivative* d);
 
 /* linear_displaced.c: if the offset displaces bodies before the step, its start becomes the

@@ -38,8 +38,7 @@ typedef struct roll_motion {
 
 static vec3 middle_point(const perp_contact* c, int side)
 {
-    return side == 0 ? v3_from(c->point)
-                     : v3_madd(v3_from(c->point), c->gap, v3_from(c->normal));
+    return side == 0 ? v3_from(c->point) : v3_madd(v3_from(c->point), c->gap, v3_from(c->normal));
 }
 
 static int32_t rolling_side(const perp_model* model, const perp_contact* c)
@@ -89,8 +88,8 @@ static void drift_of(const roll_motion* m, bool slides, double drift[3])
 {
     const perp_contact* c = m->contact;
     const vec3 n = v3_from(c->normal), t = v3_from(c->tangent), o = v3_cross(n, t);
-    drift[0] = 0.25 * v3_dot(m->end.normal, m->then) + 0.5 * m->end.gap / m->h -
-               v3_dot(n, m->now) - c->gap / m->h;
+    drift[0] = 0.25 * v3_dot(m->end.normal, m->then) + 0.5 * m->end.gap / m->h - v3_dot(n, m->now) -
+               c->gap / m->h;
     drift[1] = slides ? 0.0 : 0.5 * v3_dot(t, m->along) - v3_dot(t, m->now);
     drift[2] = slides ? 0.0 : 0.5 * v3_dot(o, m->along) - v3_dot(o, m->now);
 }
@@ -122,11 +121,11 @@ static vec3 changed(const double by[3][12], int side, vec3 x, vec3 turn)
 /* point: that of the rolling body. */
 static place_change place_by(const perpi_contact_derivative* g, int of, int side, vec3 x, vec3 turn)
 {
-    return (place_change){
-        .gap = v3_dot(v3_from(g->gap + 6 * side), x) + v3_dot(v3_from(g->gap + 6 * side + 3), turn),
-        .normal = changed(g->normal, side, x, turn),
-        .tangent = changed(g->tangent, side, x, turn),
-        .point = changed(of == 0 ? g->point_a : g->point_b, side, x, turn)};
+    return (place_change){.gap = v3_dot(v3_from(g->gap + 6 * side), x) +
+                                 v3_dot(v3_from(g->gap + 6 * side + 3), turn),
+                          .normal = changed(g->normal, side, x, turn),
+                          .tangent = changed(g->tangent, side, x, turn),
+                          .point = changed(of == 0 ? g->point_a : g->point_b, side, x, turn)};
 }
 
 /* d s of the rows, and d J_m' p on the body (force, torque). */
@@ -147,8 +146,8 @@ static void differentiate(const roll_motion* m, const perpi_contact_derivative* 
     const double away = v3_dot(normal, m->then);
     const double daway = v3_dot(b.normal, m->then) + v3_dot(normal, dthen);
     const vec3 dalong = v3_madd(v3_madd(dthen, -daway, normal), -away, b.normal);
-    const vec3 dnow = v3_scale(
-        m->sign, v3_add(by->v, v3_add(v3_cross(by->w, m->r), v3_cross(m->w, dr))));
+    const vec3 dnow =
+        v3_scale(m->sign, v3_add(by->v, v3_add(v3_cross(by->w, m->r), v3_cross(m->w, dr))));
     const vec3 dn = a.normal, dt = a.tangent, d_o = v3_add(v3_cross(dn, t), v3_cross(n, dt));
     u[0] = 0.25 * daway + 0.5 * b.gap / m->h;
     if (slides) {
@@ -184,7 +183,8 @@ static roll_change by_pose(const perpi_linear_body* b, int side, int32_t k, bool
         c.turn = m3_mul(b->half_turn, e);
         c.turn_end = m3_mul(b->turn_turn, e);
         if (b->unround) {
-            c.w_end = v3_add(m3_mul(b->carry_turn, c.turn_end), m3_mul(b->carry, m3_mul(b->L_turn, e)));
+            c.w_end =
+                v3_add(m3_mul(b->carry_turn, c.turn_end), m3_mul(b->carry, m3_mul(b->L_turn, e)));
         }
     }
     return c;
@@ -451,8 +451,8 @@ static vec3 turn_between(const perp_model* model, const double* q, const double*
     return q4_log(q4_mul(b.q, q4_conj(a.q)));
 }
 
-perpi_pose perpi_linear_roll_half_way(const perp_model* model, const double* q,
-                                      const double* q_end, int32_t body)
+perpi_pose perpi_linear_roll_half_way(const perp_model* model, const double* q, const double* q_end,
+                                      int32_t body)
 {
     perpi_pose pose = perpi_state_pose(model, q, body);
     const perpi_pose end = perpi_state_pose(model, q_end, body);

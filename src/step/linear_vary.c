@@ -300,6 +300,7 @@ static perp_status formulate_varied(perpi_linear_step* l, const perpi_step_input
     if (!l->step.impact) {
         perpi_step_input of_step = *in;
         of_step.q_end = l->step.middle ? l->q_next : in->q_end;
+        of_step.hold = l->f->hold; /* gaps of contacts that do not act are not varied */
         return perpi_formulate(l->varied, &of_step);
     }
     /* drift[0] is e times the normal velocity before the impact: linear_step.c */
