@@ -624,6 +624,10 @@ static bool is_closing(const perpi_formulation* f, const perpi_step_input* in,
 static void find_holds(perpi_formulation* f, const perpi_step_input* in)
 {
     const int32_t bodies = (int32_t)in->model->body_count;
+    if (in->hold != NULL) {
+        memcpy(f->hold, in->hold, (size_t)bodies * sizeof *f->hold);
+        return;
+    }
     for (int32_t i = 0; i < bodies; ++i) {
         f->nearest[i] = -1;
         f->hold[i] = PERPI_HOLD_NONE;
