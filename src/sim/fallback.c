@@ -80,7 +80,8 @@ static perp_status fall_back_to_plain(perpi_step* step, bool* done)
     for (size_t k = 0; k < step->to->contacts.count; ++k) {
         const perp_contact* c = &step->to->contacts.item[k];
         const size_t at = perpi_exception_of(step, c->key);
-        if (at < step->exception.count && step->exception.item[at].rule == NULL) {
+        if (!perpi_may_have_groups(step, c->key) ||
+            (at < step->exception.count && step->exception.item[at].rule == NULL)) {
             continue;
         }
         const perp_status status = perpi_make_exception(step, c->key, NULL);

@@ -196,7 +196,7 @@ static bool is_pair_contact(const perp_constraint* c)
  * it to its other body and that of its core. Newton in the space of velocities eliminates them one by
  * one at no cost; W has a dense block for all contacts of a body. met: 2 a block: its contacts, its other
  * constraints. */
-static int32_t count_shared_dofs(const perp_contact_problem* P, int32_t* met)
+int32_t perpi_shared_dofs(const perp_contact_problem* P, int32_t* met)
 {
     enum { TIE_AND_CORE = 2 };
     int32_t shared = P->dof_count;
@@ -245,12 +245,12 @@ static kind kind_of(const perp_contact_problem* P, bool warm, int32_t* work)
     const bool alone = P->row_count >= PILE && contacts_alone(P);
     if (P->row_count >= PILE &&
         (P->row_count > P->dof_count || has_common_block(P) ||
-         (P->row_count > LAYERS && (alone || P->row_count > count_shared_dofs(P, work))))) {
+         (P->row_count > LAYERS && (alone || P->row_count > perpi_shared_dofs(P, work))))) {
         const bool lean =
             warm && P->row_count <= LAYERS && P->row_count <= LEAN * P->dof_count && alone;
         const kind pile = P->row_count <= LAYERS                 ? ROWS_PILE
                           : !alone && P->row_count <= LARGE_PILE ? ROWS_LAYERS
-                          : !alone && count_shared_dofs(P, work) <= FEW_DOFS
+                          : !alone && perpi_shared_dofs(P, work) <= FEW_DOFS
                               ? ROWS_FEW_BODIES_LAYERS
                               : ROWS_LARGE_PILE;
         return lean                                   ? ROWS_LEAN

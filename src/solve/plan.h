@@ -48,5 +48,7 @@ extern const perpi_entry perpi_plan_mlcp[], perpi_plan_ncp[], perpi_plan_frictio
 /* For one island. A plan for problems with groups begins with its `grouped` method. work: 2 block_count. */
 const perpi_entry* perpi_plan_contact(const perp_contact_problem* problem, bool warm,
                                       int32_t* work);
+/* Velocities without those of soft layers. work: 2 block_count. */
+int32_t perpi_shared_dofs(const perp_contact_problem* problem, int32_t* work);
 
 #endif

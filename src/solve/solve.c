@@ -12,6 +12,7 @@
 #include "problem/operators.h"
 #include "solve/acting.h"
 #include "solve/clock.h"
+#include "solve/work.h"
 
 #define GOAL 1e-4      /* factor on the tolerance under PERPI_TIGHT */
 #define TIME_SHARE 0.7 /* of the time that is left, for a method that others may follow */
@@ -35,8 +36,9 @@ typedef struct search {
     perpi_made best;
     double try_began; /* if the caller asked for the time of each attempt */
     int32_t iterations, count, rays;
-    bool no_solution; /* an attempt proved that there is none */
-    bool refine;      /* the warm start is within what a plan aims at, but not stationary */
+    int32_t shared_dofs; /* of a contact problem, see work.h */
+    bool no_solution;    /* an attempt proved that there is none */
+    bool refine;         /* the warm start is within what a plan aims at, but not stationary */
     const char* solver[PERPI_PLAN_MOST];
     perp_outcome outcome[PERPI_PLAN_MOST];
 } search;
@@ -201,6 +203,10 @@ static perp_status end_attempt(search* f, bool probe, perp_status status, double
 {
     if (f->s->planned && (status == PERP_ERROR_INPUT || status == PERP_ERROR_UNSUPPORTED)) {
         return PERP_OK;
+    }
+    if (f->problem.form == PERPI_FORM_CONTACT && made->report.solver != NULL) {
+        f->s->work += perpi_attempt_work(made->report.solver, f->problem.contact, f->shared_dofs,
+                                         made->report.iterations);
     }
     if (status == PERP_OK) {
         status = perpi_check_point(f->s, &f->problem, tolerance, f->trial, made);
@@ -573,6 +579,7 @@ static perp_status open_island(contact_call* c, int32_t i, search* f, const perp
             perpi_arena_take(&c->s->arena, 2 * (size_t)c->one.block_count, sizeof *work, &work);
     }
     if (status == PERP_OK) {
+        f->shared_dofs = perpi_shared_dofs(&c->one, work);
         *plan = c->one.row_count == 0 ? none
                 : c->s->planned       ? perpi_plan_contact(&c->one, c->warm, work)
                                       : c->s->single;
@@ -937,6 +944,14 @@ static perp_status run_acting(search* f, const perpi_entry* plan, bool warm)
     return end_attempt(f, true, PERP_OK, f->options.tolerance, &made);
 }
 
+/* See perpi_contact_solver_begin_work. */
+static void limit_work(contact_call* c, bool spent)
+{
+    if (spent && (c->options.max_iter == 0 || c->options.max_iter > PERPI_FEW)) {
+        c->options.max_iter = PERPI_FEW;
+    }
+}
+
 perp_status perp_contact_solve(perp_contact_solver* solver, const perp_contact_problem* problem,
                                const perp_solve_options* options, bool warm, double* v, double* p,
                                perp_contact_residual* residual, perp_report* report)
@@ -945,6 +960,7 @@ perp_status perp_contact_solve(perp_contact_solver* solver, const perp_contact_p
     begin_call(&c, &solver->base, problem, warm, v, p);
     perp_status status = open_call(&c, options, false);
     if (status == PERP_OK) {
+        limit_work(&c, perpi_contact_solver_spent(solver, 1.0));
         status = run_islands(&c);
     }
     return status == PERP_OK ? close_call(&c, residual, report) : status;

@@ -74,6 +74,13 @@ size_t perpi_exception_of(const perpi_step* step, uint64_t key)
     return at;
 }
 
+bool perpi_may_have_groups(const perpi_step* step, uint64_t key)
+{
+    const perpi_shape* shape = step->model->shape;
+    return perpi_pair_groups(shape[perpi_key_shape_a(key)].type,
+                             shape[perpi_key_shape_b(key)].type);
+}
+
 void perpi_step_poses(perpi_step* step, const double* q)
 {
     for (int32_t i = 0; i < (int32_t)step->model->body_count; ++i) {

@@ -282,6 +282,8 @@ void perpi_step_poses(perpi_step* step, const double* q);
 void perpi_carry_impulses(const perpi_contact_list* from, perpi_contact_list* to);
 /* The exception of a pair of shapes; the count if there is none. */
 size_t perpi_exception_of(const perpi_step* step, uint64_t key);
+/* Whether the contact model matters to a pair of shapes: a body on a plane has the same contacts under any. */
+bool perpi_may_have_groups(const perpi_step* step, uint64_t key);
 
 /* diagnose.c: PERP_ERROR_SOLVE with the remaining residual and its location. */
 PERP_NODISCARD perp_status perpi_step_diagnose(const perpi_step* step);

@@ -694,18 +694,20 @@ static double largest_gain(scene_sim* s, double scale)
 TEST(soft_boxes_that_rock_on_each_other_gain_no_energy)
 {
     double most = -INFINITY;
-    for (int i = 0; i < 12; ++i) {
+    for (int i = 0; i < 24; ++i) {
+        const char* type = i < 12 ? "'box'" : "'polyhedron','solid':'block'";
         scene_sim s = scene_sim_open(
             "{'gravity':[0,0,-9.81],'step':0.0041,'duration':0.3,'stepper':%s,"
             "'friction':{'default':0.1},'bodies':["
             "{'name':'ground','type':'static','shapes':[{'type':'plane','normal':[0,0,1]}]},"
             "{'name':'low','mass':0.0037,'position':[%.17g,-0.00046,0.0068],"
             "'compliance':{'stiffness':166,'damping':0.015,'max_deflection':0.0015},"
-            "'shapes':[{'type':'box','size':[0.0073,0.0158,0.0136]}]},"
+            "'shapes':[{'type':%s,'size':[0.0073,0.0158,0.0136]}]},"
             "{'name':'high','mass':0.0034,'position':[0.00089,%.17g,0.01935],"
             "'compliance':{'stiffness':112,'damping':0.04,'max_deflection':0.0021},"
-            "'shapes':[{'type':'box','size':[0.0127,0.01526,0.0115]}]}]}",
-            i % 2 == 0 ? MIDPOINT : EULER, -0.00065 - 0.0001 * (i / 2), 0.00045 + 0.00002 * i);
+            "'shapes':[{'type':%s,'size':[0.0127,0.01526,0.0115]}]}]}",
+            i % 2 == 0 ? MIDPOINT : EULER, -0.00065 - 0.0001 * (i % 12 / 2), type,
+            0.00045 + 0.00002 * (i % 12), type);
         REQUIRE(s.sim != NULL);
         const double gain = largest_gain(&s, 0.0071 * G * 0.00033); /* down to where they rest */
         most = gain <= most ? most : gain;

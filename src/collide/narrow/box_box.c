@@ -24,11 +24,7 @@
 #include "collide/narrow/round.h"
 
 #define DEPTH 1.01 /* times the least depth: directions up to here count */
-/* Of soft layers, in directions within ALONG (a cosine) of the shallowest: their springs would appear and
- * vanish with energy as soon as another direction, a little turned, becomes the shallowest. */
-#define DEPTH_SOFT 4.0
-#define ALONG 0.98
-#define CONE 0.05 /* sine by which an edge's normal may miss the cone of the adjacent faces */
+#define CONE 0.05  /* sine by which an edge's normal may miss the cone of the adjacent faces */
 
 typedef struct solid {
     vec3 c;       /* relative to the first box's centre */
@@ -175,8 +171,8 @@ static bool find_separating_axis(meeting* m)
 /* Directions of a smaller separation do not count. */
 static double floor_along(const meeting* m, vec3 n)
 {
-    return m->list->soft && m->s_max < 0.0 && v3_dot(n, m->axis) >= ALONG
-               ? DEPTH_SOFT * m->s_max - PERPI_CANDIDATE_TIE * m->size
+    return m->list->soft && m->s_max < 0.0 && v3_dot(n, m->axis) >= PERPI_SOFT_ALONG
+               ? PERPI_SOFT_DEPTH * m->s_max - PERPI_CANDIDATE_TIE * m->size
                : m->floor;
 }
 

@@ -5,6 +5,7 @@
 #include "perp/solve.h"
 #include "perp_test.h"
 #include "solve/plan.h"
+#include "solve/work.h"
 
 /* A particle among walls, each of which asks it to move away: u = n . v - 1 >= 0 for n in all directions. */
 enum { WALLS = 12, ROWS = 3 * WALLS, DOFS = 3 };
@@ -75,6 +76,42 @@ TEST(auto_ends_a_search_of_newton_that_finds_nothing)
         }
     }
     CHECK(newton >= 2); /* the short one and the search */
+    perp_contact_solver_destroy(solver);
+    perp_context_destroy(context);
+}
+
+static int32_t iterations_of(perp_contact_solver* solver, const squeezed* s)
+{
+    double v[DOFS] = {0}, p[ROWS] = {0};
+    perp_report report = {0};
+    CHECK_OK(perp_contact_solve(solver, &s->problem, NULL, false, v, p, NULL, &report));
+    CHECK(report.outcome != PERP_OUTCOME_SOLVED);
+    return report.iterations;
+}
+
+TEST(solves_beyond_the_work_of_a_step_are_short)
+{
+    static squeezed s;
+    make_squeezed(&s);
+    perp_context* context = NULL;
+    perp_contact_solver* solver = NULL;
+    REQUIRE_OK(perp_context_create(NULL, &context));
+    REQUIRE_OK(perp_contact_solver_create(context, "auto", NULL, 0, &solver));
+    const int32_t all = iterations_of(solver, &s);
+    CHECK(all > PERPI_SEARCH_MOST);
+    const double once = perpi_contact_solver_work(solver);
+    CHECK(once > 0.0);
+    perpi_contact_solver_begin_work(solver, 1.5 * once);
+    CHECK(perpi_contact_solver_work(solver) == 0.0);
+    CHECK_EQ_INT(iterations_of(solver, &s), all);
+    CHECK(perpi_contact_solver_work(solver) == once); /* the same work, to the bit */
+    CHECK(!perpi_contact_solver_spent(solver, 1.0) && perpi_contact_solver_spent(solver, 0.5));
+    CHECK_EQ_INT(iterations_of(solver, &s), all); /* begun within the limit */
+    CHECK(perpi_contact_solver_spent(solver, 1.0));
+    CHECK(iterations_of(solver, &s) <= PERPI_FEW);
+    perpi_contact_solver_begin_work(solver, 0.0); /* no limit */
+    CHECK_EQ_INT(iterations_of(solver, &s), all);
+    CHECK_EQ_INT(iterations_of(solver, &s), all);
     perp_contact_solver_destroy(solver);
     perp_context_destroy(context);
 }
