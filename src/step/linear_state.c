@@ -215,6 +215,47 @@ static void add_push_adjoint(const perpi_linear_step* l, int32_t constraint, con
     }
 }
 
+/* What constraint i adds to r_v and r_u. */
+static void add_constraint(const perpi_linear_step* l, int32_t i, const double* dx, double* r_v,
+                           double* r_u)
+{
+    const perpi_linear_size at = perpi_linear_size_of(l->step.in.model);
+    const double *dq = dx + at.q, *dv = dx + at.v;
+    const perp_constraint* c = &l->f->constraint[i];
+    const perpi_constraint_derivative* d = &l->d[l->d_of[i]];
+    add_push(l, i, r_u);
+    double impulse[PERPI_PAIR_DOFS] = {0};
+    bool pushes = false;
+    for (int32_t k = 0; k < l->columns.count; ++k) {
+        const int32_t column = l->columns.item[k], place = perpi_linear_place(l, d->body, column);
+        const double x = place >= 0 ? dq[place] : 0.0;
+        for (int32_t r = 1; d->rolling != PERPI_ROLLING_NONE && place >= 0 && r < 3 && r < c->rows;
+             ++r) {
+            r_u[c->row + r] += d->rate[r - 1][column] * dv[place] +
+                               d->before[r - 1][column] * dx[at.before + place];
+        }
+        if (d->shifted && place >= 0) {
+            r_u[c->row] += d->shift[column] * dx[at.offset + place];
+        }
+        if (x == 0.0) {
+            continue;
+        }
+        pushes = true;
+        for (int32_t r = 0; r < c->rows; ++r) {
+            r_u[c->row + r] += d->u[r][column] * x;
+        }
+        for (int32_t a = 0; a < PERPI_PAIR_DOFS; ++a) {
+            impulse[a] += d->impulse[a][column] * x;
+        }
+    }
+    for (int32_t a = 0; pushes && a < l->columns.count; ++a) {
+        const int32_t dof = perpi_linear_dof(l, d->body, l->columns.item[a]);
+        if (dof >= 0) {
+            r_v[dof] += impulse[l->columns.item[a]];
+        }
+    }
+}
+
 /* r_v and r_u of a displacement of the state. */
 void perpi_linear_residual(const perpi_linear_step* l, const double* dx, double* r_v, double* r_u)
 {
@@ -236,42 +277,8 @@ void perpi_linear_residual(const perpi_linear_step* l, const double* dx, double*
         add_block_turn(l, b, angular, r_v);
     }
     for (int32_t i = 0; i < l->f->constraints; ++i) {
-        if (l->d_of[i] < 0) {
-            continue;
-        }
-        const perp_constraint* c = &l->f->constraint[i];
-        const perpi_constraint_derivative* d = &l->d[l->d_of[i]];
-        add_push(l, i, r_u);
-        double impulse[PERPI_PAIR_DOFS] = {0};
-        bool pushes = false;
-        for (int32_t k = 0; k < l->columns.count; ++k) {
-            const int32_t column = l->columns.item[k],
-                          place = perpi_linear_place(l, d->body, column);
-            const double x = place >= 0 ? dq[place] : 0.0;
-            for (int32_t r = 1;
-                 d->rolling != PERPI_ROLLING_NONE && place >= 0 && r < 3 && r < c->rows; ++r) {
-                r_u[c->row + r] += d->rate[r - 1][column] * dv[place] +
-                                   d->before[r - 1][column] * dx[at.before + place];
-            }
-            if (d->shifted && place >= 0) {
-                r_u[c->row] += d->shift[column] * dx[at.offset + place];
-            }
-            if (x == 0.0) {
-                continue;
-            }
-            pushes = true;
-            for (int32_t r = 0; r < c->rows; ++r) {
-                r_u[c->row + r] += d->u[r][column] * x;
-            }
-            for (int32_t a = 0; a < PERPI_PAIR_DOFS; ++a) {
-                impulse[a] += d->impulse[a][column] * x;
-            }
-        }
-        for (int32_t a = 0; pushes && a < l->columns.count; ++a) {
-            const int32_t dof = perpi_linear_dof(l, d->body, l->columns.item[a]);
-            if (dof >= 0) {
-                r_v[dof] += impulse[l->columns.item[a]];
-            }
+        if (l->d_of[i] >= 0) {
+            add_constraint(l, i, dx, r_v, r_u);
         }
     }
     const int32_t controllers = l->step.impact ? 0 : (int32_t)model->controller_count;
