@@ -20,6 +20,8 @@ enum {
         128, /* within as many iterations as take seconds: PERPI_WORK / (unknowns)^2, at least PERPI_FEW */
     PERPI_SEARCH =
         256, /* newton on up to PERPI_DENSE rows: within PERPI_SEARCH_WORK / (rows)^3 steps, but see below */
+    PERPI_WHOLE =
+        512, /* not for the parts of what acts (acting.h), after which the whole is tried */
 };
 
 enum {

@@ -127,8 +127,12 @@ static bool limits_left(search* f, const perpi_entry* e, perp_solve_options* lef
     if ((e->how & PERPI_SEARCH) != 0 && most > search_steps(f)) {
         most = search_steps(f);
     }
-    if (f->s->part && strcmp(e->name, "newton-bodies") != 0 && most > PERPI_FEW) {
-        most = PERPI_FEW; /* the whole problem is tried next, with all of the plan */
+    if (f->s->part && strcmp(e->name, "newton-bodies") != 0) {
+        if ((e->how & PERPI_WHOLE) != 0) {
+            return false;
+        }
+        most = most > PERPI_FEW ? PERPI_FEW
+                                : most; /* the whole problem is tried next, with all of the plan */
     }
     if ((e->how & PERPI_MEDIUM) != 0 && most > PERPI_SOME) {
         most = PERPI_SOME;

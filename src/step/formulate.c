@@ -232,10 +232,19 @@ static perp_status write_block(perpi_formulation* f, const perp_model* model, in
     const int32_t linear = model->dimension;
     keep_applied(f, b, body, force, torque);
     f->gyroscopic[body] = v3(0, 0, 0);
-    memset(M, 0, (size_t)(n * n) * sizeof *M);
-    for (int32_t i = 0; i < linear; ++i) {
-        M[i * n + i] = b->mass + h * b->drag_linear;
-        k[i] = b->mass * v3_get(v, i) + h * v3_get(force, i);
+    const double mass = b->mass + h * b->drag_linear;
+    const vec3 momentum = v3_madd(v3_scale(b->mass, v), h, force);
+    k[0] = momentum.x, k[1] = momentum.y;
+    if (n == 6) {
+        memset(M, 0, 36 * sizeof *M);
+        M[0] = M[7] = M[14] = mass;
+        k[2] = momentum.z;
+    } else {
+        memset(M, 0, (size_t)(n * n) * sizeof *M);
+        for (int32_t i = 0; i < linear; ++i) {
+            M[i * n + i] = mass;
+        }
+        k[linear - 1] = linear == 3 ? momentum.z : momentum.y;
     }
     if (b->particle) {
         return PERP_OK;
@@ -267,7 +276,7 @@ static perp_status write_block(perpi_formulation* f, const perp_model* model, in
 }
 
 /* Row of direction d at arm r, for a body with n dofs; sign -1 for A, +1 for B. */
-static void write_row(int32_t dimension, int32_t n, double sign, vec3 d, vec3 r, double* row)
+static inline void write_row(int32_t dimension, int32_t n, double sign, vec3 d, vec3 r, double* row)
 {
     row[0] = sign * d.x;
     row[1] = sign * d.y;
@@ -380,6 +389,12 @@ static double* write_side(const perp_model* model, const perp_contact* contact,
 {
     const double sign = side == 0 ? -1.0 : 1.0;
     const int32_t dofs = model->body[side == 0 ? contact->body_a : contact->body_b].dofs;
+    if (dofs == 6 && rows == 3) {
+        for (int i = 0; i < 3; ++i, J += 6) {
+            write_row(3, 6, sign, frame->direction[i], r, J);
+        }
+        return J;
+    }
     for (int32_t i = 0; i < rows; ++i) {
         if (i < 3) {
             write_row(model->dimension, dofs, sign, frame->direction[i], r, J);
@@ -480,7 +495,9 @@ double* perpi_joint_jacobian(const perp_model* model, int32_t body, int side, co
     const perpi_body* b = &model->body[body];
     const double sign = side == 0 ? -1.0 : 1.0;
     for (int32_t i = 0; i < rows; ++i, J += b->dofs) {
-        if (!row[i].angular) {
+        if (!row[i].angular && b->dofs == 6) {
+            write_row(3, 6, sign, row[i].dir, row[i].arm[side], J); /* unrolled */
+        } else if (!row[i].angular) {
             write_row(model->dimension, b->dofs, sign, row[i].dir, row[i].arm[side], J);
         } else if (model->dimension == 2) {
             J[0] = J[1] = 0.0;
@@ -607,6 +624,10 @@ static bool is_closing(const perpi_formulation* f, const perpi_step_input* in,
 static void find_holds(perpi_formulation* f, const perpi_step_input* in)
 {
     const int32_t bodies = (int32_t)in->model->body_count;
+    if (in->hold != NULL) {
+        memcpy(f->hold, in->hold, (size_t)bodies * sizeof *f->hold);
+        return;
+    }
     for (int32_t i = 0; i < bodies; ++i) {
         f->nearest[i] = -1;
         f->hold[i] = PERPI_HOLD_NONE;
@@ -1037,14 +1058,33 @@ perp_status perpi_formulate_other(perpi_formulation* f, const perp_model* model,
     return status;
 }
 
+/* The velocities of a body; sizes that are known need no call. */
+static inline void copy_velocities(int32_t n, const double* from, double* to)
+{
+    if (n == 6) {
+        memcpy(to, from, 6 * sizeof *to);
+    } else {
+        memcpy(to, from, (size_t)n * sizeof *to);
+    }
+}
+
+static inline void copy_rows(int32_t n, const double* from, double* to)
+{
+    if (n == 3) {
+        memcpy(to, from, 3 * sizeof *to);
+    } else {
+        memcpy(to, from, (size_t)n * sizeof *to);
+    }
+}
+
 void perpi_formulation_gather_v(const perpi_formulation* f, const perp_model* model,
                                 const double* v_flat, double* v_problem)
 {
     const size_t stride = (size_t)perpi_v_stride(model);
     for (size_t i = 0; i < model->body_count; ++i) {
         if (f->block_of[i] >= 0) {
-            memcpy(v_problem + f->dof[f->block_of[i]], v_flat + i * stride,
-                   (size_t)model->body[i].dofs * sizeof *v_problem);
+            copy_velocities(model->body[i].dofs, v_flat + i * stride,
+                            v_problem + f->dof[f->block_of[i]]);
         }
     }
     for (int32_t i = f->body_dofs; i < f->problem.dof_count; ++i) {
@@ -1059,8 +1099,8 @@ void perpi_formulation_scatter_v(const perpi_formulation* f, const perp_model* m
     const size_t stride = (size_t)perpi_v_stride(model);
     for (size_t i = 0; i < model->body_count; ++i) {
         if (f->block_of[i] >= 0) {
-            memcpy(v_flat + i * stride, v_problem + f->dof[f->block_of[i]],
-                   (size_t)model->body[i].dofs * sizeof *v_problem);
+            copy_velocities(model->body[i].dofs, v_problem + f->dof[f->block_of[i]],
+                            v_flat + i * stride);
         }
     }
 }
@@ -1069,7 +1109,7 @@ void perpi_formulation_gather_p(const perpi_formulation* f, const perp_contact* 
 {
     for (int32_t i = 0; i < f->contact_count; ++i) {
         const perp_constraint* c = &f->constraint[i];
-        memcpy(p + c->row, contacts[i].impulse, (size_t)c->rows * sizeof *p);
+        copy_rows(c->rows, contacts[i].impulse, p + c->row);
         for (int32_t k = c->row; f->rolls && k < c->row + c->rows; ++k) {
             p[k] *= f->theta; /* impulses of contacts are those of the whole step */
         }
@@ -1082,7 +1122,7 @@ void perpi_formulation_scatter_p(const perpi_formulation* f, const double* p,
     for (int32_t i = 0; i < f->contact_count; ++i) {
         const perp_constraint* c = &f->constraint[i];
         memset(contacts[i].impulse, 0, sizeof contacts[i].impulse);
-        memcpy(contacts[i].impulse, p + c->row, (size_t)c->rows * sizeof *p);
+        copy_rows(c->rows, p + c->row, contacts[i].impulse);
         for (int32_t k = 0; f->rolls && k < c->rows; ++k) {
             contacts[i].impulse[k] /= f->theta;
         }

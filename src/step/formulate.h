@@ -298,6 +298,7 @@ typedef struct perpi_step_input {
     const double* extra;    /* 6 numbers a body (force, torque), or NULL */
     const perp_contact* contact;
     int32_t contact_count;
+    const perpi_hold* hold; /* per body: how contacts hold its spin; NULL: found from them */
     const perpi_joint_input* joint; /* one for each joint of the model */
     const double* s;                /* memory of springs and controllers (force_rows.h) */
     /* The state at t + h as found in the previous outer iteration, for steppers that evaluate

@@ -50,6 +50,8 @@ static mat3 inertia_change(mat3 I, vec3 a)
  * rotation half way. */
 static void use_half_way(perpi_linear_body* b, mat3 half_turn, mat3 half_rate, mat3 M_turn)
 {
+    b->half_turn = half_turn;
+    b->half_rate = half_rate;
     b->middle_force = m3_times(-1.0, m3_mm(b->force_turn, half_rate));
     b->middle_torque = m3_mm(m3_combine(1.0, M_turn, -1.0, b->torque_turn), half_rate);
     b->force_turn = m3_mm(b->force_turn, half_turn);
@@ -380,9 +382,27 @@ static void subtract_bodies(const perpi_linear_step* l, const double* v, double*
     }
 }
 
+/* Impulses of contacts of the middle. */
+static void subtract_push(const perpi_linear_step* l, const double* v, double* x)
+{
+    for (int32_t i = 0; i < l->body_count; ++i) {
+        const perpi_linear_body* b = &l->body[i];
+        const int32_t first = l->f->dof[b->block], n = l->f->dof[b->block + 1] - first;
+        for (int32_t r = 0; r < n; ++r) {
+            for (int32_t c = 0; c < n; ++c) {
+                x[first + r] +=
+                    (l->options.transposed ? b->push[c][r] : b->push[r][c]) * v[first + c];
+            }
+        }
+    }
+}
+
 void perpi_linear_middle_subtract(const perpi_linear_step* l, const double* v, double* x)
 {
     subtract_bodies(l, v, x);
+    if (l->step.rolls) {
+        subtract_push(l, v, x);
+    }
     for (int32_t i = 0; i < l->end_count; ++i) {
         const perpi_linear_end* e = &l->end[i];
         double y[PERPI_PAIR_DOFS];
@@ -444,6 +464,12 @@ void perpi_linear_middle_factor(perpi_linear_step* l)
         const perpi_linear_body* b = &l->body[i];
         const int32_t first = l->f->dof[b->block], axes = linear == 2 ? 1 : 3;
         const int32_t block[2] = {b->block, b->block};
+        const int32_t n = l->step.rolls ? l->f->dof[b->block + 1] - first : 0;
+        for (int32_t r = 0; r < n; ++r) {
+            for (int32_t c = 0; c < n; ++c) {
+                add_entry(l, block, first + r, first + c, -b->push[r][c]);
+            }
+        }
         for (int32_t c = 0; b->turns && c < axes; ++c) {
             const int32_t axis = linear == 2 ? 2 : c;
             for (int32_t r = 0; r < linear; ++r) {

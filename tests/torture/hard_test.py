@@ -20,6 +20,7 @@ import _runner  # noqa: E402
 SEEDS = (
     (4500656, "links with rows that repeat each other: newton from zero, not from the last impulses"),
     (5004853, "the same with eight joints"),
+    (5000958, "72 contacts with polygons between five bodies: newton from zero, or pivot"),
 )
 
 

@@ -56,6 +56,7 @@ enum {
 #define LOOSE 0.5   /* of the contacts act: Newton's method goes first */
 #define CHOICE_NEAR 1e-3 /* residual below which choices are made again */
 #define FALLING 0.3    /* of the residual, within the budget of a run that goes on while it falls */
+#define AGAIN 1e-2     /* residual above which the interior point method is tried in another way */
 #define HAND_OVER 1e-4 /* residual from which Newton's method mostly converges in some ten steps */
 
 /* A step of the law counts as good where it leaves the residual below GROWTH_MAX times what it was and
@@ -72,6 +73,7 @@ enum {
 
 enum {
     INTERIOR_MIN = 12,   /* constraints: smaller problems are Newton's at once */
+    AGAIN_MIN = 200,     /* constraints: of fewer Newton's method finds the answer soon */
     LOOSE_MIN = 1000,    /* constraints between bodies: fewer are factored quickly in any case */
     LOOSE_BUDGET = 150,  /* Newton steps */
     LOCAL_MIN = 100,     /* constraints: from here on local changes are looked for */
@@ -127,6 +129,7 @@ typedef struct bodies {
     double* work;
     perpi_row_terms terms; /* of the residuals of a solve */
     const bool* closed;    /* per constraint, NULL: none; contacts whose gap is to be zero */
+    const double* given;   /* the same: contacts whose normal impulse is given, else NaN */
 } bodies;
 
 static void bodies_destroy(void* self)
@@ -383,6 +386,39 @@ PERPI_INLINE void coulomb_answer(const bodies* s, const perp_constraint* c, int3
     }
 }
 
+/* The law of friction of a contact whose normal impulse is p_n. */
+static void given_answer(const bodies* s, const perp_constraint* c, double p_n, double lambda,
+                         const double* u, double* d, double* D)
+{
+    const int32_t m = c->rows, n = m - 1, k = c->row;
+    for (int32_t i = 0; D != NULL && i < m * m; ++i) {
+        D[i] = 0.0;
+    }
+    d[k] = p_n - s->c[k];
+    if (n == 0) {
+        return;
+    }
+    const bool rubs = c->cone != PERP_CONE_NONE;
+    const double rho = 1.0 / (lambda * s->w[k + 1]), radius = rubs && p_n > 0.0 ? c->mu * p_n : 0.0;
+    double z[3], y[3], e[3], G[9], h[3];
+    for (int32_t i = 0; i < n; ++i) {
+        e[i] = is_ellipsoid(c) ? c->e[i] : 1.0;
+        z[i] = s->c[k + 1 + i] / e[i] - rho * e[i] * u[k + 1 + i];
+    }
+    if (rubs) {
+        perpi_project_friction(c, radius, z, y);
+    }
+    if (rubs && D != NULL) {
+        perpi_friction_project_jacobian(c, radius, z, G, h);
+    }
+    for (int32_t i = 0; i < n; ++i) {
+        d[k + 1 + i] = rubs ? e[i] * y[i] - s->c[k + 1 + i] : -s->c[k + 1 + i];
+        for (int32_t j = 0; rubs && D != NULL && j < n; ++j) {
+            D[(1 + i) * m + 1 + j] = e[i] * G[i * n + j] * rho * e[j];
+        }
+    }
+}
+
 /* One proximal step's map. */
 typedef struct proximal {
     const perp_contact_problem* P;
@@ -402,7 +438,9 @@ PERPI_INLINE void contact_answer(const proximal_job* job, int32_t i, int32_t m, 
 {
     const proximal* k = job->k;
     const perp_constraint* c = &k->P->constraint[i];
-    if (k->convex) {
+    if (job->s->given != NULL && !isnan(job->s->given[i])) {
+        given_answer(job->s, c, job->s->given[i], k->lambda, job->u, job->d, D);
+    } else if (k->convex) {
         convex_answer(job->s, c, m, k->lambda, job->u, job->d, D);
     } else {
         const bool closed = job->s->closed != NULL && job->s->closed[i];
@@ -646,23 +684,39 @@ static double interior_residual(void* user, const double* p, bool* stop)
     return l->k->now;
 }
 
+/* Whether the interior point method may run twice: large spatial problems without choices. In planar ones the
+ * second run fails as often as the first, and costs more than it saves. */
+static bool may_start_again(const bodies* s, const course* k)
+{
+    const perp_contact_problem* P = k->P;
+    return k->choice == NULL && P->constraint_count >= AGAIN_MIN &&
+           P->dof_count > 3 * P->block_count &&
+           k->out.limit - k->out.report->iterations > 2 * s->set.interior;
+}
+
 /* Moves the centre s->c to the best point of the interior point method. */
 static perp_status start_from_interior(bodies* s, course* k, double regularisation)
 {
     const perp_contact_problem* P = k->P;
     interior_check user = {s, k, INFINITY};
-    const perpi_interior_task task = {.P = P,
-                                      .delassus = &s->delassus,
-                                      .matrix = &s->matrix,
-                                      .regularisation = regularisation,
-                                      .target = HAND_OVER,
-                                      .limit = s->set.interior,
-                                      .residual = interior_residual,
-                                      .user = &user};
+    perpi_interior_task task = {.P = P,
+                                .delassus = &s->delassus,
+                                .matrix = &s->matrix,
+                                .regularisation = regularisation,
+                                .target = HAND_OVER,
+                                .limit = s->set.interior,
+                                .residual = interior_residual,
+                                .user = &user};
     int32_t made = 0;
-    const perp_status status = perpi_interior_bodies_run(s->interior, &task, &made);
+    perp_status status = perpi_interior_bodies_run(s->interior, &task, &made);
     k->interior += made;
     k->out.report->iterations += made;
+    if (status == PERP_OK && !k->out.over && user.least > AGAIN && may_start_again(s, k)) {
+        task.gentle = true;
+        status = perpi_interior_bodies_run(s->interior, &task, &made);
+        k->interior += made;
+        k->out.report->iterations += made;
+    }
     if (user.least < INFINITY) {
         memcpy(s->c, s->start_best, (size_t)P->row_count * sizeof *s->c);
     }
@@ -798,13 +852,40 @@ static perp_status open_solve(bodies* s, const perp_contact_problem* P, bool war
     return PERP_OK;
 }
 
-/* Chooses again at the impulses s->c, whose residual is k->now. If that changes the problem, the solve goes on
- * from there: most of the impulses stay right, so that Newton's method on the law mostly converges. */
+/* The solve goes on from p with a changed problem: most of the impulses stay right, so that Newton's method on the
+ * law mostly converges. */
+static void go_on_changed(bodies* s, course* k, const double* p)
+{
+    k->status = open_solve(s, k->P, true, p);
+    if (k->status != PERP_OK) {
+        k->out.over = true;
+        return;
+    }
+    perp_report* report = k->out.report;
+    k->out.best = s->best;
+    k->out.count = (size_t)k->P->row_count;
+    k->out.least = INFINITY;
+    k->out.over = k->out.reached = false;
+    k->changed = report->iterations;
+    report->outcome = PERP_OUTCOME_MAX_ITER;
+    memcpy(s->best, s->c, k->out.count * sizeof *s->c);
+    check_point(s, k, s->c);
+    begin_steps(s, k);
+    begin_law(k);
+}
+
+/* Chooses again at the impulses s->c, whose residual is k->now. */
 static void revise_choices(bodies* s, course* k)
 {
     perp_report* report = k->out.report;
+    if (k->choice != NULL && k->out.over && k->out.reached &&
+        report->outcome == PERP_OUTCOME_MAX_ITER) { /* within options.enough */
+        report->outcome = PERP_OUTCOME_SOLVED;
+        k->now = k->out.least;
+    }
     const bool solved = k->out.over && report->outcome == PERP_OUTCOME_SOLVED;
-    if (k->choice == NULL || (k->out.over && !solved) || !(k->now < CHOICE_NEAR)) {
+    if (k->choice == NULL || (k->out.over && !solved) ||
+        !(k->now < (*k->choice->pairs ? 1.0 : CHOICE_NEAR))) {
         return;
     }
     if (solved) {
@@ -821,21 +902,20 @@ static void revise_choices(bodies* s, course* k)
         }
         return;
     }
-    k->status = open_solve(s, k->P, true, p);
-    if (k->status != PERP_OK) {
+    go_on_changed(s, k, p);
+}
+
+/* Members that act together do not converge: goes on with one of them, or ends. */
+static void refuse_pairs(bodies* s, course* k)
+{
+    memcpy(s->c, s->best, (size_t)k->P->row_count * sizeof *s->c);
+    motion_of(s, k->P, s->c, s->v);
+    const double* p = k->choice->refuse(k->choice->user, s->v, s->c);
+    if (p == NULL) {
         k->out.over = true;
         return;
     }
-    k->out.best = s->best;
-    k->out.count = (size_t)k->P->row_count;
-    k->out.least = INFINITY;
-    k->out.over = k->out.reached = false;
-    k->changed = report->iterations;
-    report->outcome = PERP_OUTCOME_MAX_ITER;
-    memcpy(s->best, s->c, k->out.count * sizeof *s->c);
-    check_point(s, k, s->c);
-    begin_steps(s, k);
-    begin_law(k);
+    go_on_changed(s, k, p);
 }
 
 /* ---- attempts -------------------------------------------------------------------------------------------*/
@@ -886,9 +966,9 @@ static void run_steps(bodies* s, course* k, bool law, bool falling, int32_t budg
             changed = k->changed;
             until = report->iterations + budget;
         }
-        if (k->choice != NULL && *k->choice->pairs &&
+        if (k->choice != NULL && !k->out.over && *k->choice->pairs &&
             (k->convex || report->iterations > k->changed + PAIR_BUDGET)) {
-            k->out.over = true; /* closed contacts that contradict each other */
+            refuse_pairs(s, k);
         }
         if (k->choice != NULL && report->iterations > CHOICE_BUDGET &&
             (!(k->now < HAND_OVER) || report->iterations < k->changed + CHOICE_STILL)) {
@@ -1071,11 +1151,14 @@ perp_status perpi_newton_choosing(void* self, const perp_contact_problem* P,
                 .out = perpi_monitor_start(options, report, CHOICE_MOST, s->c, s->best,
                                            (size_t)P->row_count),
                 .choice = choice};
+    k.out.more = MORE;
     s->closed = choice->closed;
+    s->given = choice->given;
     check_point(s, &k, s->c);
     run_steps(s, &k, true, false, 0); /* choices at the guess */
     status = run_attempts(s, &k);
     s->closed = NULL;
+    s->given = NULL;
     status = status == PERP_OK ? k.status : status;
     return status == PERP_OK ? close_solve(s, &k, v, p) : status;
 }

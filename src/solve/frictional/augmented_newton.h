@@ -23,8 +23,12 @@ typedef struct perpi_newton_choice {
      * tolerance may be another. */
     const double* (*revise)(void* user, double residual, const double* v, const double* p,
                             bool* answer);
-    const bool* closed; /* as of perpi_newton_closed, for the problem at hand */
-    const bool* pairs;  /* whether any contact is in `closed` */
+    /* Where contacts that are closed or given do not converge: as revise, with fewer of them. NULL: the solve
+     * ends. */
+    const double* (*refuse)(void* user, const double* v, const double* p);
+    const bool* closed;  /* as of perpi_newton_closed, for the problem at hand */
+    const double* given; /* per constraint: its normal impulse, if that is given, else NaN */
+    const bool* pairs;   /* whether any contact is closed or given */
 } perpi_newton_choice;
 
 /* newton-bodies with choices; P is changed by `revise`. SOLVED: within the tolerance, and nothing

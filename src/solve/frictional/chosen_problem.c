@@ -1,4 +1,5 @@
 /* src/solve/frictional/chosen_problem.c - the problem without groups that the choices of switching.c leave. */
+#include <math.h>
 #include <string.h>
 
 #include "solve/builtin.h"
@@ -10,6 +11,9 @@
 #define INSIDE_PART                                                                                \
     0.9 /* of the tolerance: for the problem that choices leave, while they are made */
 
+#define TIGHT_PART 1e-3 /* of that, where it takes little: the next step starts from the answer */
+
+enum { TIGHT_ROWS = 300 };
 enum { CLOSED_STEPS = 60 }; /* Newton steps where members are closed together */
 
 /* A partner has the given normal impulse s and friction up to mu s (planar). */
@@ -46,6 +50,7 @@ static perp_contact_problem make_smaller_problem(perpi_switching* s, const perp_
         }
         s->from[count] = i;
         s->closed_row[count] = g >= 0 && s->second[g] >= 0;
+        s->given[count] = g >= 0 && s->partner[g] == i ? s->share[g].s : (double)NAN;
         s->constraint[count] = *c;
         s->constraint[count].row = rows;
         if (g >= 0 && s->partner[g] == i && c->rows <= PERPI_PLANAR) {
@@ -107,6 +112,17 @@ static perp_status push_in_space(perpi_switching* s, const perp_contact_problem*
     }
     *v = s->push.v;
     return status;
+}
+
+/* Whether the impulse of a member is given. */
+static bool shares_act(const perpi_switching* s, const perp_contact_problem* P)
+{
+    for (int32_t g = 0; g < P->group_count; ++g) {
+        if (s->partner[g] >= 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Whether two members of a group are to be closed together. */
@@ -190,13 +206,29 @@ static const double* revise(void* user, double residual, const double* v, const 
     memcpy(s->p, p, (size_t)s->chosen.row_count * sizeof *p);
     give_back(s, P, &s->chosen, s->chosen.constraint_count, s->p_whole);
     const bool solved = residual <= s->tolerance;
-    *answer =
+    const bool holds =
         solved && perp_contact_check_residual(P, v, s->p_whole, s->work).worst <= s->tolerance;
-    if (*answer || !perpi_choose_inside(s, P, solved, v, s->p_whole)) {
+    *answer = holds && (*answer || !s->tight);
+    if (holds || !perpi_choose_inside(s, P, solved, v, s->p_whole)) {
         return NULL;
     }
     s->chosen = make_smaller_problem(s, P, s->p_whole);
-    s->pairs = pairs_act(s, P);
+    s->pairs = shares_act(s, P);
+    return s->p;
+}
+
+static const double* refuse(void* user, const double* v, const double* p)
+{
+    perpi_switching* s = user;
+    const perp_contact_problem* P = s->whole;
+    (void)v;
+    memcpy(s->p, p, (size_t)s->chosen.row_count * sizeof *p);
+    give_back(s, P, &s->chosen, s->chosen.constraint_count, s->p_whole);
+    if (!perpi_refuse_inside(s, P, s->p_whole)) {
+        return NULL;
+    }
+    s->chosen = make_smaller_problem(s, P, s->p_whole);
+    s->pairs = false;
     return s->p;
 }
 
@@ -213,9 +245,15 @@ perp_status perpi_chosen_solve_inside(perpi_switching* s, const perp_contact_pro
     s->tolerance = options->tolerance;
     s->chosen = make_smaller_problem(s, problem, p);
     s->pairs = false;
-    const perpi_newton_choice choice = {s, revise, s->closed_row, &s->pairs};
+    s->joint.count = s->moves = 0;
+    const perpi_newton_choice choice = {s, revise, refuse, s->closed_row, s->given, &s->pairs};
     perp_solve_options inner = *options;
     inner.tolerance *= INSIDE_PART;
+    s->tight = problem->row_count <= TIGHT_ROWS;
+    if (s->tight) {
+        inner.enough = inner.tolerance;
+        inner.tolerance *= TIGHT_PART;
+    }
     status = perpi_newton_choosing(s->newton, &s->chosen, &choice, &inner, warm, v, s->p, report);
     if (status == PERP_OK) {
         give_back(s, problem, &s->chosen, s->chosen.constraint_count, p);

@@ -8,6 +8,7 @@
     10.0 /* of openings: one that counts to that of the choice, which should be 0 */
 
 enum { INSIDE_REPLACEMENTS = 6 }; /* of one group while it is solved */
+enum { INSIDE_PAIR = 3 };         /* of these, before two members are closed together */
 enum { DIRECT_REPLACEMENTS = 3 }; /* as PERPI_REPLACEMENTS, from predicted choices */
 
 perpi_opening perpi_group_opening(const perpi_switching* s, const perp_contact_problem* P,
@@ -91,6 +92,28 @@ double perpi_partner_off(const perpi_switching* s, const perp_contact_problem* P
     return o.size > 0.0 ? o.u / o.size : 0.0;
 }
 
+void perpi_share_move(perpi_share* x, double f)
+{
+    /* regula falsi; the value at an end that stays twice is halved (Illinois) */
+    const int32_t side = f > 0.0 ? 1 : -1;
+    if (side > 0) {
+        x->low = x->s;
+        x->f_low = f;
+        x->f_high *= x->side == side ? 0.5 : 1.0;
+    } else {
+        x->high = x->s;
+        x->f_high = f;
+        x->f_low *= x->side == side ? 0.5 : 1.0;
+    }
+    x->side = side;
+    double next = x->f_high < 0.0 ? x->low + (x->high - x->low) * x->f_low / (x->f_low - x->f_high)
+                                  : 0.5 * (x->low + x->high);
+    if (!(next > x->low && next < x->high)) {
+        next = 0.5 * (x->low + x->high);
+    }
+    x->s = next;
+}
+
 bool perpi_partners_are_closed(perpi_switching* s, const perp_contact_problem* P, const double* v)
 {
     bool done = true;
@@ -103,25 +126,7 @@ bool perpi_partners_are_closed(perpi_switching* s, const perp_contact_problem* P
         if (fabs(f) <= s->closed || x->high - x->low <= 1e-15 * x->first) {
             continue;
         }
-        /* regula falsi; the value at an end that stays twice is halved (Illinois) */
-        const int32_t side = f > 0.0 ? 1 : -1;
-        if (side > 0) {
-            x->low = x->s;
-            x->f_low = f;
-            x->f_high *= x->side == side ? 0.5 : 1.0;
-        } else {
-            x->high = x->s;
-            x->f_high = f;
-            x->f_low *= x->side == side ? 0.5 : 1.0;
-        }
-        x->side = side;
-        double next = x->f_high < 0.0
-                          ? x->low + (x->high - x->low) * x->f_low / (x->f_low - x->f_high)
-                          : 0.5 * (x->low + x->high);
-        if (!(next > x->low && next < x->high)) {
-            next = 0.5 * (x->low + x->high);
-        }
-        x->s = next;
+        perpi_share_move(x, f);
         done = false;
     }
     return done;
@@ -298,10 +303,17 @@ static bool revise_choice(perpi_switching* s, const perp_contact_problem* P, int
     s->handed[g] += 1;
     if (w->widest == now) { /* a member that is no primary is open */
         s->choice[g] = -1;
-    } else if (x->before == w->widest) {
+    } else if (x->before == w->widest && !x->refused && s->handed[g] >= INSIDE_PAIR) {
         const double size = perpi_group_opening(s, P, w->widest, v).size;
-        begin_pair(s, P, g, w->widest, size > 0.0 ? w->most / size : 0.0, p);
+        const double part = w->most + x->gap > 0.0 ? w->most / (w->most + x->gap) : 0.5;
+        begin_share(s, g, w->widest, x->impulse, size > 0.0 ? w->most / size : 0.0);
+        x->s = x->high * (part < 0.02 ? 0.02 : part > 0.98 ? 0.98 : part);
+        x->slope = -x->f_low / x->s;
+        x->last = (double)NAN;
+        p[P->constraint[w->widest].row] = x->s;
+        p[P->constraint[now].row] *= 1.0 - part;
     } else {
+        x->gap = w->most;
         x->before = now;
         x->impulse = p[P->constraint[now].row];
         s->choice[g] = w->widest;
@@ -317,18 +329,10 @@ bool perpi_choose_inside(perpi_switching* s, const perp_contact_problem* P, bool
     bool changed = false;
     for (int32_t g = 0; g < P->group_count; ++g) {
         const group_view w = view_group(s, P, g, v, p);
-        if (s->second[g] >= 0) {
-            const double p_a = p[P->constraint[s->choice[g]].row];
-            const double p_b = p[P->constraint[s->second[g]].row];
-            const bool open = w.most > s->fine * w.size + ratio * fabs(w.own);
-            if (!(p_a > 0.0 && p_b > 0.0) || open) {
-                s->handed[g] += 1;
-                s->share[g].before = -1;
-                s->choice[g] = open ? w.widest : p_a > p_b ? s->choice[g] : s->second[g];
-                s->second[g] = -1;
-                changed = true;
-            }
-        } else if (s->choice[g] < 0) {
+        if (s->partner[g] >= 0) {
+            continue;
+        }
+        if (s->choice[g] < 0) {
             if (w.most < -s->fine * w.size) {
                 s->choice[g] = w.cheapest;
                 changed = true;
@@ -337,7 +341,22 @@ bool perpi_choose_inside(perpi_switching* s, const perp_contact_problem* P, bool
             changed = revise_choice(s, P, g, &w, ratio, v, p) || changed;
         }
     }
-    return changed;
+    return perpi_shares_revise(s, P, changed, v, p) || changed;
+}
+
+bool perpi_refuse_inside(perpi_switching* s, const perp_contact_problem* P, const double* p)
+{
+    bool any = false;
+    for (int32_t g = 0; g < P->group_count; ++g) {
+        if (s->partner[g] >= 0) {
+            const int32_t a = s->choice[g], b = s->partner[g];
+            s->choice[g] = p[P->constraint[a].row] > p[P->constraint[b].row] ? a : b;
+            s->partner[g] = -1;
+            s->share[g].before = -1;
+            s->share[g].refused = any = true;
+        }
+    }
+    return any;
 }
 
 bool perpi_choose_one(perpi_switching* s, const perp_contact_problem* P, const double* v,

@@ -48,14 +48,15 @@ enum {
     SEARCHES = 4,      /* impulses of partners to be found meanwhile */
     BUDGET = 1500,     /* iterations of all solves together, up to ROWS rows */
     ROWS = 150,
-    JOINT = 8,         /* partners whose impulses are found together */
-    NEWTONS = 12,      /* steps of that */
-    CUTS = 5,          /* halvings of a step */
-    INNER = 500,       /* iterations for one choice of members */
-    DIRECT_ROWS = 300, /* beyond so many the first choices are predicted */
-    GROUP_PART =
-        11, /* rows a group: with fewer, as while a heap falls, too many choices contradict each other */
-    INSIDE_ROWS = 300,  /* beyond so many they are made in one solve, if that succeeds */
+    JOINT = 8,          /* partners whose impulses are found together */
+    NEWTONS = 12,       /* steps of that */
+    CUTS = 5,           /* halvings of a step */
+    INNER = 500,        /* iterations for one choice of members */
+    DIRECT_ROWS = 300,  /* beyond so many the first choices are predicted */
+    INSIDE_ROWS = 30,   /* beyond so many they are made in one solve, if that succeeds, ... */
+    INSIDE_BLOCKS = 4,  /* ... where so many bodies move, or ... */
+    INSIDE_LARGE = 300, /* ... in problems of so many rows, of which ... */
+    GROUP_PART = 11,    /* ... a group has as many */
     SECOND_ROWS = 1200, /* up to here without prediction, too, if that fails */
     DIRECT_ROUNDS = 8,  /* solves from predicted choices */
     DIRECT_SHARES =
@@ -69,7 +70,7 @@ static const perp_setting switching_setting[] = {
     {"inside", PERP_SETTING_INT, offsetof(perpi_switching_settings, inside), 0, 1e9,
      "rows beyond which choices are made while the problem is solved, in space"},
     {"inside-part", PERP_SETTING_INT, offsetof(perpi_switching_settings, inside_part), 0, 1e9,
-     "the same: only with at least so many rows a group"},
+     "the same: where few bodies move only with at least so many rows a group"},
 };
 
 static void switching_settings_default(void* settings)
@@ -81,10 +82,10 @@ static void switching_settings_default(void* settings)
 static void switching_destroy(void* self)
 {
     perpi_switching* s = self;
-    void* const owned[] = {s->group_of,   s->choice,    s->partner, s->handed, s->from,
-                           s->constraint, s->b,         s->lower,   s->upper,  s->compliance,
-                           s->p,          s->share,     s->b_error, s->M_at,   s->guess,
-                           s->second,     s->closed_row};
+    void* const owned[] = {s->group_of,   s->choice,     s->partner, s->handed, s->from,
+                           s->constraint, s->b,          s->lower,   s->upper,  s->compliance,
+                           s->p,          s->share,      s->b_error, s->M_at,   s->guess,
+                           s->second,     s->closed_row, s->given};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(s->context, owned[i]);
     }
@@ -131,6 +132,9 @@ static perp_status switching_reserve(perpi_switching* s, const perp_contact_prob
     }
     if (status == PERP_OK) {
         status = perpi_grow(c, &s->closed_row, &s->closed_capacity, n + g, sizeof *s->closed_row);
+    }
+    if (status == PERP_OK) {
+        status = perpi_grow(c, &s->given, &s->given_capacity, n + g, sizeof *s->given);
     }
     if (status == PERP_OK) {
         status = perpi_grow(c, &s->share, &s->share_capacity, g, sizeof *s->share);
@@ -374,6 +378,17 @@ static perp_status begin_choices(perpi_switching* s, const perp_contact_problem*
     return status;
 }
 
+/* Whether the impulse of a member is being sought. */
+static bool has_partner(const perpi_switching* s, const perp_contact_problem* P)
+{
+    for (int32_t g = 0; g < P->group_count; ++g) {
+        if (s->partner[g] >= 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Choices until the groups obey their laws. s->direct: from predicted choices. */
 static perp_status search_choices(perpi_switching* s, const perp_contact_problem* problem,
                                   const perp_solve_options* options, bool warm, double* v,
@@ -413,7 +428,7 @@ static perp_status search_choices(perpi_switching* s, const perp_contact_problem
             report->outcome = made;
             break;
         }
-        if (s->direct &&
+        if ((s->direct || has_partner(s, problem)) &&
             perp_contact_check_residual(problem, v, p, s->work).worst <= options->tolerance) {
             report->outcome = PERP_OUTCOME_SOLVED;
             break;
@@ -468,6 +483,28 @@ static bool is_stopped(const perp_report* report)
     return report->outcome == PERP_OUTCOME_TIME_LIMIT || report->outcome == PERP_OUTCOME_CANCELLED;
 }
 
+/* One solve in which choices are made; *worst: the residual of its point. */
+static perp_status try_inside(perpi_switching* s, const perp_contact_problem* problem,
+                              const perp_solve_options* options, bool warm, double* v, double* p,
+                              perp_report* report, double* worst)
+{
+    const int32_t before = report->iterations;
+    if (!warm) {
+        memset(p, 0, (size_t)problem->row_count * sizeof *p);
+    }
+    report->iterations = 0;
+    perp_status status = find_groups(s, problem, warm, p);
+    if (status == PERP_OK) {
+        perpi_choose_first(s, problem, warm, v, p);
+        status = perpi_chosen_solve_inside(s, problem, options, warm, v, p, report);
+    }
+    report->iterations += before;
+    if (status == PERP_OK) {
+        *worst = perp_contact_check_residual(problem, v, p, s->work).worst;
+    }
+    return status;
+}
+
 /* Choices are made in one solve; *done: it found an answer. If it came near one, the search goes on from
  * there; else v and p are as they were. s->stuck: all groups obey their laws at v and p, and what
  * they leave does not converge: another search would repeat that solve. */
@@ -475,16 +512,17 @@ static perp_status choose_inside(perpi_switching* s, const perp_contact_problem*
                                  const perp_solve_options* options, bool warm, double* v, double* p,
                                  perp_report* report, bool* done)
 {
-    perp_status status = find_groups(s, problem, warm, p);
-    if (status == PERP_OK) {
-        perpi_choose_first(s, problem, warm, v, p);
-        status = perpi_chosen_solve_inside(s, problem, options, warm, v, p, report);
+    double worst = INFINITY;
+    perp_status status = try_inside(s, problem, options, warm, v, p, report, &worst);
+    *done = report->outcome == PERP_OUTCOME_SOLVED && worst <= options->tolerance;
+    if (status == PERP_OK && !*done && warm && problem->row_count <= s->set.predicted &&
+        !is_stopped(report)) {
+        status = try_inside(s, problem, options, false, v, p, report, &worst);
+        *done = report->outcome == PERP_OUTCOME_SOLVED && worst <= options->tolerance;
     }
     if (status != PERP_OK) {
         return status;
     }
-    const double worst = perp_contact_check_residual(problem, v, p, s->work).worst;
-    *done = report->outcome == PERP_OUTCOME_SOLVED && worst <= options->tolerance;
     if (!*done && !is_stopped(report) && worst < INSIDE_NEAR &&
         problem->row_count > s->set.predicted) {
         s->go_on = true;
@@ -514,6 +552,15 @@ static bool is_planar(const perp_contact_problem* P)
     return true;
 }
 
+/* A few bodies on many tiles have solutions besides the smooth one, which the search prefers. */
+static bool chooses_inside(const perpi_switching* s, const perp_contact_problem* P)
+{
+    const bool many = P->block_count >= INSIDE_BLOCKS;
+    const bool large =
+        P->row_count > INSIDE_LARGE && s->set.inside_part * (int64_t)P->group_count <= P->row_count;
+    return P->row_count > s->set.inside && (many || large);
+}
+
 static perp_status switching_solve(void* self, const perp_contact_problem* problem,
                                    const perp_inner_solve* inner_solve,
                                    const perp_solve_options* options, bool warm, double* v,
@@ -530,8 +577,7 @@ static perp_status switching_solve(void* self, const perp_contact_problem* probl
     const bool space = !is_planar(problem);
     bool done = false;
     s->stuck = false;
-    s->direct = space && problem->row_count > s->set.inside &&
-                s->set.inside_part * (int64_t)problem->group_count <= problem->row_count;
+    s->direct = space && chooses_inside(s, problem);
     set_slack(s, problem, options);
     if (s->direct) {
         status = choose_inside(s, problem, options, warm, v, p, report, &done);

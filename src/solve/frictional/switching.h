@@ -26,8 +26,21 @@ typedef struct perpi_share {
     int32_t side;   /* which end moved last: 1 low, -1 high, 0 none */
     bool lone;      /* the only primary: f is minus the opening of the most open member */
     int32_t before; /* the choice before the present one, -1: none */
+    bool refused;   /* together they did not converge */
     double impulse; /* that it had */
+    double gap;     /* the opening for which it was replaced */
+    double slope;   /* df/ds, a guess */
+    double last;    /* f at the last point, NaN: none with this s */
 } perpi_share;
+
+enum { PERPI_JOINT = 8 }; /* partners whose impulses are found together */
+
+/* Broyden's method for the impulses of several partners. */
+typedef struct perpi_joint {
+    int32_t count; /* 0: to begin */
+    int32_t group[PERPI_JOINT];
+    double s[PERPI_JOINT], f[PERPI_JOINT], H[PERPI_JOINT * PERPI_JOINT]; /* H: inverse of df/ds */
+} perpi_joint;
 
 typedef struct perpi_switching_settings {
     int32_t predicted, inside, inside_part;
@@ -42,21 +55,25 @@ typedef struct perpi_switching {
     int32_t* partner; /* per group: the member that is closed beside the choice, -1: none */
     int32_t* second;  /* per group: the member that acts beside the choice, both closed, -1: none */
     int32_t* handed;  /* per group: how often */
-    bool* closed_row; /* per constraint of the smaller problem: chosen beside another member */
-    void* newton;     /* for these: newton-bodies */
+    double* given; /* per constraint of the smaller problem: the impulse of a partner, else NaN */
+    bool* closed_row;   /* per constraint of the smaller problem: chosen beside another member */
+    void* newton;       /* for these: newton-bodies */
     perpi_share* share; /* per group */
+    perpi_joint joint;
+    int32_t moves; /* of shares since choices changed */
     double fine,
         slack;     /* of the accurate solves; of those at hand, PERPI_COARSE_SLACK of coarse ones */
     double closed; /* PERPI_CLOSED, or the residual of the last solve */
     bool direct;   /* the first choices are predicted, and replaced by the most open member */
     bool go_on;    /* the search begins with the choices at hand */
     bool
-        pairs; /* choices are made while the problem that they leave is solved: two members of a group are closed together */
+        pairs; /* choices are made while the problem that they leave is solved: two members of a group act */
     perp_contact_problem chosen; /* the same: the problem that the choices leave */
     bool stuck; /* choices made in one solve: all groups hold, but what they leave is not solved */
     const perp_contact_problem* whole;
     double* p_whole; /* of the caller */
     double tolerance;
+    bool tight;           /* the same: the answer is to be more accurate than that */
     bool one_by_one;      /* groups change one at a time */
     int32_t last;         /* then: the group that changed last */
     int32_t* from;        /* per constraint of the smaller problem */
@@ -66,6 +83,7 @@ typedef struct perpi_switching {
     perp_constraint* constraint;
     double *b, *lower, *upper, *compliance, *b_error, *p;
     perpi_fixed_push push; /* partners in space */
+    size_t given_capacity;
     size_t group_of_capacity, choice_capacity, partner_capacity, handed_capacity, from_capacity;
     size_t constraint_capacity, share_capacity, M_at_capacity, guess_capacity, second_capacity,
         closed_capacity;
@@ -102,6 +120,9 @@ double perpi_partner_off(const perpi_switching* s, const perp_contact_problem* P
 /* Whether the partners are just closed; if not, their shares are changed. */
 bool perpi_partners_are_closed(perpi_switching* s, const perp_contact_problem* P, const double* v);
 
+/* The next impulse of a partner whose opening is f, between bounds. */
+void perpi_share_move(perpi_share* x, double f);
+
 /* Where Newton's method does not close members together: the impulse of one is sought by solves. False:
  * there are none. */
 bool perpi_seek_shares(perpi_switching* s, const perp_contact_problem* P);
@@ -131,9 +152,20 @@ void perpi_choose_first(perpi_switching* s, const perp_contact_problem* P, bool 
 bool perpi_choose_inside(perpi_switching* s, const perp_contact_problem* P, bool solved,
                          const double* v, double* p);
 
+/* Members that act together, and do not converge so: one of them acts. False: there are none. */
+bool perpi_refuse_inside(perpi_switching* s, const perp_contact_problem* P, const double* p);
+
 /* Whether every group obeys its law. */
 bool perpi_groups_hold(const perpi_switching* s, const perp_contact_problem* P, const double* v,
                        const double* p);
+
+/* ---- share_search.c -------------------------------------------------------------------------------------*/
+
+/* While the problem is solved: other impulses of the partners, once their openings have settled; one member acts where
+ * that leads to no answer. changed: other choices have changed at this point. Whether any impulse or choice
+ * changed. */
+bool perpi_shares_revise(perpi_switching* s, const perp_contact_problem* P, bool changed,
+                         const double* v, double* p);
 
 /* ---- chosen_problem.c -----------------------------------------------------------------------------------*/
 

@@ -82,11 +82,45 @@ static const double* accept_near(void* user, double residual, const double* v, c
 TEST(a_solve_with_choices_ends_where_the_problem_before_them_is_solved)
 {
     static const bool closed[] = {true}, pairs = false;
-    const perpi_newton_choice choice = {NULL, accept_near, closed, &pairs};
+    const perpi_newton_choice choice = {.revise = accept_near, .closed = closed, .pairs = &pairs};
     const double near = 0.5 + 1e-8;
     double v[3] = {0}, p[2] = {near, -2.0 * near};
     const perp_report report = solve_rod(true, &choice, v, p);
     CHECK_EQ_INT(report.outcome, PERP_OUTCOME_SOLVED);
     CHECK_EQ_INT(report.iterations, 0);
     CHECK(p[0] == near);
+}
+
+/* The normal impulse is given, and follows from the opening u_n = 0.4 - 0.8 p_n that it leads to. */
+typedef struct given_impulse {
+    double p_n, next[2];
+} given_impulse;
+
+static const double* follow_opening(void* user, double residual, const double* v, const double* p,
+                                    bool* answer)
+{
+    given_impulse* g = user;
+    const double u_n = v[1] + 0.6 * v[2];
+    CHECK(p[0] == g->p_n);
+    *answer = residual <= 1e-12;
+    if (*answer) {
+        return NULL;
+    }
+    g->p_n += u_n / 0.8;
+    g->next[0] = g->p_n;
+    g->next[1] = p[1];
+    return g->next;
+}
+
+TEST(a_given_impulse_is_kept_and_slides)
+{
+    static const bool closed[] = {false}, pairs = true;
+    given_impulse g = {.p_n = 0.2};
+    const perpi_newton_choice choice = {
+        .user = &g, .revise = follow_opening, .closed = closed, .given = &g.p_n, .pairs = &pairs};
+    double v[3] = {9.6, 0.64, -0.6}, p[2] = {0.2, -0.4};
+    CHECK_EQ_INT(solve_rod(true, &choice, v, p).outcome, PERP_OUTCOME_SOLVED);
+    CHECK_NEAR(p[0], 0.5, 1e-11);
+    CHECK_NEAR(p[1], -1.0, 1e-11);
+    CHECK_NEAR(v[2], -1.5, 1e-11);
 }
