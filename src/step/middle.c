@@ -30,10 +30,13 @@
 enum { MAX_NEWTON = 25 };
 /* Errors of joints relative to their sizes, and of the motion relative to itself: where to stop, and where to
  * stop if another iteration no longer halves them, or if they were below SQUARED before: an error of Newton's
- * method is some twenty times the square of the one before, so that what is left is rounding. */
+ * method is some twenty times the square of the one before, so that what is left is rounding. That is so
+ * where the error before was QUICK times the one before it: the part of the derivative that is not taken can
+ * leave a rate of 1/3 or so, and what is left is then no rounding but work that the ledger does not explain. */
 static const double GOAL = 1e-13;
 static const double ENOUGH = 1e-11;
 static const double SQUARED = 1e-9;
+static const double QUICK = 0.01;
 /* h^2 omega^2 / 2 of a body that its joints pull straight, omega the frequency at which it turns to and fro:
  * beyond this a step with the directions of the start is unstable. */
 static const double STIFF = 2.0;
@@ -392,8 +395,16 @@ perp_status perpi_middle_expected(perpi_step* step, bool* expected)
     return PERP_OK;
 }
 
+/* before: errors of the two points before, the last first. */
+static bool is_good(double error, const double before[2])
+{
+    const bool squared = before[0] <= SQUARED && before[0] <= QUICK * before[1];
+    return error <= GOAL || (error <= ENOUGH && (error > 0.5 * before[0] || squared));
+}
+
 /* One Newton step, unless the point is good enough. *error: of the point. */
-static perp_status improve(perpi_step* step, bool solved, double before, double* error, bool* good)
+static perp_status improve(perpi_step* step, bool solved, const double before[2], double* error,
+                           bool* good)
 {
     perpi_formulation* f = step->formulation;
     perpi_joint_system* s = step->system;
@@ -420,7 +431,7 @@ static perp_status improve(perpi_step* step, bool solved, double before, double*
     const double moved = part_of_motion(step, z);
     *error = open >= moved ? open : moved;
     *error = isfinite(open) && isfinite(moved) ? *error : INFINITY;
-    if (*error <= GOAL || (*error <= ENOUGH && (*error > 0.5 * before || before <= SQUARED))) {
+    if (is_good(*error, before)) {
         perpi_formulation_set_b(f, step->model, step->v_problem, e);
         *good = true;
         return PERP_OK;
@@ -497,7 +508,7 @@ static perp_status search_middle(perpi_step* step, bool solved, bool turned, boo
                                  int32_t* count)
 {
     perpi_formulation* f = step->formulation;
-    double before = INFINITY, error = INFINITY;
+    double before[2] = {INFINITY, INFINITY}, error = INFINITY;
     perp_status status = PERP_OK;
     guess_mean(step, turned);
     for (*count = 0; status == PERP_OK && *count < MAX_NEWTON; ++*count) {
@@ -523,7 +534,8 @@ static perp_status search_middle(perpi_step* step, bool solved, bool turned, boo
         if (*good || !isfinite(error)) {
             break;
         }
-        before = error;
+        before[1] = before[0];
+        before[0] = *count + 2 < MAX_NEWTON ? error : 0.0; /* in the last what is enough is good */
     }
     return status;
 }
