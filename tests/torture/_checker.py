@@ -52,6 +52,7 @@ class Recording:
                 np.zeros(frames, int)
             self.offset = f["contacts/offset"][()]
             self.pair = f["contacts/body"][()]
+            self.normal = f["contacts/normal"][()]
             self.gap, self.mu = f["contacts/gap"][()], f["contacts/mu"][()]
             self.impulse, self.e = f["contacts/impulse"][()], f["contacts/e"][()]
             self.cone = f["contacts/cone"][()]
@@ -662,12 +663,24 @@ class Checker:
         if not any(names & {x["a"], x["b"]} for x in self.joints):
             movers = [x for x in (i, j) if self.bodies[x].dynamic]
             acting = np.isin(rec.pair, movers).any(1) & (rec.impulse[:, 0] > 0)
-            kept &= np.bincount(frame[acting], minlength=rec.frames) > 1
+            kept &= (np.bincount(frame[acting], minlength=rec.frames) > 1) | self.opposed(frame, of_pair)
         room = room.copy()
         for k in np.nonzero(kept)[0]:
             if k > 0 and deep[k - 1]:
                 room[k] += room[k - 1]
         return room
+
+    def opposed(self, frame, of_pair):
+        """Frames in which two contacts of a pair, their gaps read as 0, have opposite normals n and -n (a ball that is
+        wider than the jaw in which it is): no motion of the bodies opens one of them and does not close the other, and
+        without a load none of them needs an impulse."""
+        rec = self.rec
+        yes = np.zeros(rec.frames, bool)
+        read = of_pair & (rec.gap == 0)
+        for k in np.unique(frame[read]):
+            n = rec.normal[read & (frame == k)]
+            yes[k] = (n @ n.T).min() < -1 + 1e-6
+        return yes
 
     def check_overlap(self):
         rec = self.rec

@@ -306,6 +306,29 @@ def a_free_body_that_gains_energy_with_its_momentum_kept_is_found():
 
 
 @test
+def overlap_is_kept_only_between_opposite_contacts():
+    """A spring pulls a jaw over a ball that is wider, in one step without contacts."""
+    a, b = 1.42355428829, 0.815313600984
+    jaw = [[-a, -a], [a, -a], [a, a], [b, a], [b, -b], [-b, -b], [-b, a], [-a, a]]
+    scene = {"dimension": 2, "step": 0.0340733236936, "duration": 0.3, "gravity": [0, 0], "stepper": "quasistatic",
+             "margin": 0.0208673155166, "friction": {"default": 0.1},
+             "bodies": [{"name": "ball", "mass": 2205.13429847, "position": [19.1979302752, 0.109449299599],
+                         "shapes": [{"type": "circle", "radius": 1.48496946045}]},
+                        {"name": "jaw", "mass": 4135.72818717, "inertia": 7547.76770466, "angle": 1.73095136393,
+                         "position": [23.997412844, -0.503712834017],
+                         "shapes": [{"type": "polygon", "vertices": jaw}]}],
+             "forces": [{"type": "spring", "a": "world", "b": "jaw", "stiffness": 198.052802763,
+                         "damping": 1.4800928325, "at_a": [19.8782500602, 0.167325342901], "rest": 0}]}
+
+    def same(f):
+        f["contacts/normal"][...] = np.abs(f["contacts/normal"][()])
+    found = falsify(record(scene), lambda f: None)
+    assert found == set(), found
+    found = falsify(record(scene), same)
+    assert found == {"overlap"}, found
+
+
+@test
 def an_open_joint_is_found():
     def pull(f):
         q = f["state/q"][()]
