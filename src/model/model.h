@@ -69,12 +69,13 @@ typedef struct perpi_body {
     perpi_motion motion;
     perpi_support support;
     double drag_linear, drag_angular;
-    int32_t joints;  /* number of joints of the body */
-    int32_t gears;   /* number of sides of gears' joints that it is */
-    int32_t wrench;  /* first of its forces, -1: none; chained by perpi_wrench.next */
-    bool restricted; /* one of the two lists was given */
-    bool selective;  /* collides only with those allowed */
-    char** allowed;  /* names */
+    int32_t joints;   /* number of joints of the body */
+    int32_t hinge[2]; /* 1 + the first two that keep a point of it; 0: none */
+    int32_t gears;    /* number of sides of gears' joints that it is */
+    int32_t wrench;   /* first of its forces, -1: none; chained by perpi_wrench.next */
+    bool restricted;  /* one of the two lists was given */
+    bool selective;   /* collides only with those allowed */
+    char** allowed;   /* names */
     int32_t allowed_count;
     char** ignored; /* names */
     int32_t ignored_count;

@@ -13,6 +13,7 @@
 
 #include <string.h>
 
+#include "step/chord.h"
 #include "step/force_rows.h"
 #include "step/gear_rows.h"
 #include "step/joint_rows.h"
@@ -558,16 +559,16 @@ static perp_status gather_wrenches(perpi_formulation* f, const perp_model* model
     return PERP_OK;
 }
 
-perpi_pose perpi_middle_pose(const perp_model* model, double h, const double* v, int32_t body,
+perpi_pose perpi_middle_pose(const perpi_step_input* in, const double* v, int32_t body,
                              perpi_pose pose)
 {
-    const double half = 0.5 * h;
+    const perp_model* model = in->model;
     if (model->body[body].dofs == 0) {
         return pose; /* fixed, or not used */
     }
-    const vec3 w = perpi_state_rate(model, v, body);
-    pose.x = v3_madd(pose.x, half, perpi_state_velocity(model, v, body));
-    pose.q = q4_unit(q4_mul(q4_exp(v3_scale(half, w)), pose.q));
+    const vec3 turn = perpi_turn_of(in, body, perpi_state_rate(model, v, body));
+    pose.x = v3_madd(pose.x, 0.5 * in->h, perpi_state_velocity(model, v, body));
+    pose.q = q4_unit(q4_mul(q4_exp(v3_scale(0.5, turn)), pose.q));
     pose.R = q4_matrix(pose.q);
     return pose;
 }
@@ -628,6 +629,21 @@ static void find_holds(perpi_formulation* f, const perpi_step_input* in)
     }
 }
 
+/* The velocity-product term of a body that turns by the chord. */
+static void add_chord_term(perpi_formulation* f, const perpi_step_input* in, int32_t i, double* k)
+{
+    const perpi_body* body = &in->model->body[i];
+    if (perpi_inertia_round(body) || !perpi_turns_by_chord(in, i)) {
+        return;
+    }
+    const vec3 L =
+        m3_mul(perpi_world_inertia(body, &f->pose[i]), perpi_state_rate(in->model, in->v, i));
+    const vec3 g = perpi_chord_term(in, i, perpi_world_inertia(body, &f->end[i]), L,
+                                    perpi_state_rate(in->model, in->v_end, i));
+    f->gyroscopic[i] = g;
+    v3_to(v3_add(v3_from(k + 3), g), k + 3);
+}
+
 /* in: for other purposes than a step only model, h, q and v are used. */
 static perp_status write_bodies(perpi_formulation* f, perpi_purpose purpose,
                                 perpi_evaluation evaluation, const perpi_step_input* in)
@@ -644,7 +660,7 @@ static perp_status write_bodies(perpi_formulation* f, perpi_purpose purpose,
     for (int32_t i = 0; i < bodies; ++i) {
         f->pose[i] = in->pose != NULL ? in->pose[i] : perpi_state_pose(model, q, i);
         if (evaluation != PERPI_EVALUATE_START) {
-            f->end[i] = f->middle ? perpi_middle_pose(model, h, in->v_end, i, f->pose[i])
+            f->end[i] = f->middle ? perpi_middle_pose(in, in->v_end, i, f->pose[i])
                                   : perpi_state_pose(model, in->q_end, i);
         }
     }
@@ -685,6 +701,9 @@ static perp_status write_bodies(perpi_formulation* f, perpi_purpose purpose,
                 evaluation == PERPI_EVALUATE_REST
                     ? write_block_at_rest(f, in, i, extra, M, k)
                     : write_block(f, model, i, &(block_input){evaluation, t, span, v, extra}, M, k);
+            if (status == PERP_OK && f->middle && n == 6 && step) {
+                add_chord_term(f, in, i, k);
+            }
             for (int32_t a = 0; a < n && !step; ++a) {
                 k[a] = 0.0;
                 for (int32_t c = 0; c < n && purpose != PERPI_PURPOSE_MOVE; ++c) {

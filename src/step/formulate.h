@@ -316,7 +316,7 @@ typedef struct perpi_step_input {
 #define PERPI_STEP_ROLLING (-4)
 
 /* The pose of a body after half of a middle step from `pose` with the mean velocities v. */
-perpi_pose perpi_middle_pose(const perp_model* model, double h, const double* v, int32_t body,
+perpi_pose perpi_middle_pose(const perpi_step_input* in, const double* v, int32_t body,
                              perpi_pose pose);
 
 /* [B09 (2.78)] in the form of perp/problem.h. */

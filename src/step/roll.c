@@ -176,12 +176,13 @@ static bool slides_on(const perpi_step* step, const perp_contact* c)
 static void set_drift(const perpi_step* step, perp_contact* c, const perp_contact* e)
 {
     const perp_model* model = step->model;
+    const perpi_step_input in = perpi_step_inputs(step);
     const int32_t body = body_of(model, c);
     const vec3 v = perpi_state_velocity(model, step->v_from, body);
     const vec3 mean = perpi_state_velocity(model, step->to->v, body);
     const vec3 turn = perpi_state_rate(model, step->to->v, body);
-    const perpi_pose middle = perpi_middle_pose(model, step->h, step->to->v, body,
-                                                perpi_state_pose(model, step->q_from, body));
+    const perpi_pose middle =
+        perpi_middle_pose(&in, step->to->v, body, perpi_state_pose(model, step->q_from, body));
     const perpi_pose end = perpi_state_pose(model, step->to->q, body);
     const vec3 n = v3_from(c->normal), t = v3_from(c->tangent), o = v3_cross(n, t);
     const vec3 now = speed_at(model, c, middle.x, mean, turn);
@@ -210,8 +211,8 @@ static perp_status place_contacts(perpi_step* step, bool* seen)
         status = find_contacts(step, step->from->time + step->h, &roll->end);
     }
     for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
-        step->pose[i] = perpi_middle_pose(model, step->h, step->to->v, i,
-                                          perpi_state_pose(model, step->q_from, i));
+        step->pose[i] =
+            perpi_middle_pose(&in, step->to->v, i, perpi_state_pose(model, step->q_from, i));
     }
     if (status == PERP_OK) {
         status = find_contacts(step, step->from->time + 0.5 * step->h, &roll->middle);

@@ -171,7 +171,9 @@ perp_status perpi_step_advance(perpi_step* step)
     if (offset != NULL) {
         perpi_displace(step->model, offset, false, step->to->q);
     }
-    const perpi_step_input in = perpi_step_inputs(step);
+    perpi_step_input in = perpi_step_inputs(step);
+    in.middle = step->formulation->middle;
+    in.rolls = step->formulation->rolls;
     const perp_status status = step->stepper->advance(&in, step->to->q, step->to->v);
     if (status == PERP_OK && step->formulation->middle) {
         perpi_step_extend(step);
