@@ -137,6 +137,7 @@ endforeach()
 target_link_options(test_unit_solve_cost PRIVATE
     -Wl,--wrap=perpi_chol_factor -Wl,--wrap=perp_contact_check_residual)
 target_link_options(test_physics_pile_groups PRIVATE -Wl,--wrap=perpi_newton_closed)
+target_link_options(test_physics_outer_stall PRIVATE -Wl,--wrap=perpi_step_solve_to)
 
 file(GLOB_RECURSE perp_test_scripts CONFIGURE_DEPENDS
     RELATIVE ${PROJECT_SOURCE_DIR}/tests tests/*.sh tests/*_test.py)

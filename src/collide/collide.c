@@ -350,14 +350,16 @@ static void describe_pair(const perpi_collider* c, const perpi_broad_pair* pair,
                           const perpi_pose* pose, const double* margin, bool flipped,
                           perpi_candidate_list* list, pair_record* r)
 {
-    *r = (pair_record){.pair = *pair,
-                       .rule = rule_of(c, pair),
-                       .reach = reach_of(c, pair, pose, margin),
-                       .patch = patch_of(c, pair),
-                       .turn = INFINITY,
-                       .turn_most = turn_most_of(c, pair),
-                       .always = c->side_always,
-                       .still = r->still};
+    /* still is set already, and what was found is set by the caller */
+    r->pair = *pair;
+    r->rule = rule_of(c, pair);
+    r->reach = reach_of(c, pair, pose, margin);
+    r->patch = patch_of(c, pair);
+    r->turn = INFINITY;
+    r->turn_most = turn_most_of(c, pair);
+    r->always = c->side_always;
+    r->turn_bound = false;
+    r->spins = 0;
     r->owner = c->model->body[pair->body_a].layer.patch == r->patch ? pair->body_a : pair->body_b;
     r->relative = r->reach < margin[pair->body_a] + margin[pair->body_b];
     if (c->motion != NULL && isfinite(r->turn_most) && is_over_plane(c, pair)) {
@@ -397,6 +399,7 @@ static perp_status narrow_phase(const perpi_collider* c, pair_record* r, const r
     list->shape_a = pair->shape_a;
     list->shape_b = pair->shape_b;
     list->flipped = flipped;
+    list->soft = perpi_model_layer(c->model, pair->body_a, pair->body_b).soft;
     list->still = list->rule != NULL ? r->still : NULL;
     list->separation = &r->separation;
     list->turn = r->turn;
@@ -571,9 +574,7 @@ static perp_status narrow_lane(perpi_lane* lane, void* data)
         list->deepest = 0.0;
         list->overflow = 0;
         const pair_record* last = last_record(c, pair, &at);
-        if (last != NULL) {
-            r->separation = last->separation;
-        }
+        r->separation = last != NULL ? last->separation : (perpi_separation){0};
         if (last != NULL && !c->moved[pair->body_a] && !c->moved[pair->body_b] &&
             (same_description(last, r) || searched_enough(job, last, r))) {
             status = copy_candidates(c, last, list);

@@ -106,6 +106,7 @@ typedef struct perpi_candidate_list {
     double deepest;   /* deepest overlap of polyhedra so far, at the start of the step */
     int32_t overflow; /* pairs so far with too many features for PEG, which have plain rows
                        * instead */
+    bool soft;        /* a soft layer is between the bodies */
     bool flipped;     /* the routine takes the shapes in the other order: swap when adding */
     struct perpi_still_pair* still;      /* memory of the pair, or NULL: see polyhedron_still.c */
     struct perpi_leaf_memory* leaves;    /* for polyhedra with many faces, or NULL */

@@ -5,17 +5,17 @@
 #include <math.h>
 #include <string.h>
 
+#include "linalg/pair.h"
+
 double perpi_dot(int32_t n, const double* a, const double* b)
 {
-    double s0 = 0.0, s1 = 0.0, s2 = 0.0, s3 = 0.0;
+    perpi_pair2 s01 = {0.0, 0.0}, s23 = {0.0, 0.0};
     int32_t i = 0;
     for (; i + 4 <= n; i += 4) {
-        s0 += a[i] * b[i];
-        s1 += a[i + 1] * b[i + 1];
-        s2 += a[i + 2] * b[i + 2];
-        s3 += a[i + 3] * b[i + 3];
+        s01 += perpi_pair2_at(a + i) * perpi_pair2_at(b + i);
+        s23 += perpi_pair2_at(a + i + 2) * perpi_pair2_at(b + i + 2);
     }
-    double s = (s0 + s1) + (s2 + s3);
+    double s = perpi_pair2_sum(s01) + perpi_pair2_sum(s23);
     for (; i < n; ++i) {
         s += a[i] * b[i];
     }
@@ -40,11 +40,22 @@ void perpi_matvec_transposed_add(int32_t m, int32_t n, const double* A, const do
     }
 }
 
-/* y -= t x, the inner loop of every elimination. */
-static void subtract_multiple(int32_t n, double t, const double* x, double* y)
+/* y -= t x, the inner loop of every elimination. By pairs, because most n are small. */
+static inline void subtract_multiple(int32_t n, double t, const double* restrict x,
+                                     double* restrict y)
 {
-    for (int32_t i = 0; i < n; ++i) {
-        y[i] -= t * x[i];
+    const perpi_pair2 by = perpi_pair2_both(t);
+    const double* end = x + n;
+    for (; end - x >= 4; x += 4, y += 4) {
+        perpi_pair2_put(perpi_pair2_at(y) - by * perpi_pair2_at(x), y);
+        perpi_pair2_put(perpi_pair2_at(y + 2) - by * perpi_pair2_at(x + 2), y + 2);
+    }
+    if (end - x >= 2) {
+        perpi_pair2_put(perpi_pair2_at(y) - by * perpi_pair2_at(x), y);
+        x += 2, y += 2;
+    }
+    if (end > x) {
+        *y -= t * *x;
     }
 }
 

@@ -71,6 +71,18 @@ static inline bool perpi_is_apart(const double* A)
     }
     return any << 1 == 0; /* without the signs of zeros */
 }
+/* The same above the diagonal. */
+static inline bool perpi_is_apart_above(const double* A)
+{
+    static const int coupling[] = {1, 2, 3, 4, 5, 8, 9, 10, 11, 15, 16, 17};
+    uint64_t any = 0;
+    for (size_t i = 0; i < sizeof coupling / sizeof coupling[0]; ++i) {
+        uint64_t bits;
+        memcpy(&bits, A + coupling[i], sizeof bits);
+        any |= bits;
+    }
+    return any << 1 == 0;
+}
 /* x <- L^-1 x for six velocities that are apart. */
 static inline void perpi_chol_forward_apart(const double* L, double* x)
 {

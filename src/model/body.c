@@ -539,6 +539,12 @@ static double reach_of(const perp_model* model, const perpi_body* body)
     return farthest;
 }
 
+static bool is_round(const mat3* I)
+{
+    return I->m[0][0] == I->m[1][1] && I->m[1][1] == I->m[2][2] && I->m[0][1] == 0.0 &&
+           I->m[0][2] == 0.0 && I->m[1][2] == 0.0;
+}
+
 static perp_status fill_body(perp_model* model, const perp_body_def* def, perpi_body* body)
 {
     perp_context* context = model->context;
@@ -588,6 +594,7 @@ static perp_status fill_body(perp_model* model, const perp_body_def* def, perpi_
             body->w = v3(0, 0, 0);
         }
     }
+    body->round_inertia = is_round(&body->inertia);
     if (def->type == PERP_BODY_STATIC && (v3_norm(body->v) != 0.0 || v3_norm(body->w) != 0.0)) {
         return perpi_fail(context, PERP_ERROR_INPUT,
                           "velocity: a static body does not move; make it kinematic or dynamic");

@@ -492,6 +492,12 @@ static perp_status fill_joint(perp_model* model, const perp_joint_def* def, perp
     return PERP_OK;
 }
 
+static bool keeps_a_point(const perpi_joint* joint)
+{
+    return joint->type == PERP_JOINT_FIXED || joint->type == PERP_JOINT_REVOLUTE ||
+           joint->type == PERP_JOINT_SPHERICAL || joint->type == PERP_JOINT_UNIVERSAL;
+}
+
 perp_status perp_model_add_joint(perp_model* model, const perp_joint_def* def, int32_t* index)
 {
     perp_context* context = model->context;
@@ -519,7 +525,11 @@ perp_status perp_model_add_joint(perp_model* model, const perp_joint_def* def, i
     model->joint[model->joint_count++] = joint;
     for (int side = 0; side < 2; ++side) {
         if (joint.body[side] >= 0) {
-            model->body[joint.body[side]].joints += 1;
+            perpi_body* body = &model->body[joint.body[side]];
+            body->joints += 1;
+            if (keeps_a_point(&joint) && body->hinge[1] == 0) {
+                body->hinge[body->hinge[0] == 0 ? 0 : 1] = (int32_t)model->joint_count;
+            }
         }
         for (int end = 0; end < 2 && joint.type == PERP_JOINT_GEAR; ++end) {
             const int32_t body = model->joint[joint.geared[side]].body[end];

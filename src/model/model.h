@@ -51,6 +51,7 @@ typedef struct perpi_body {
     int32_t frame_joint[2]; /* massless: its joints; -1: none yet */
     int32_t chains;         /* chains of frames that end at it */
     mat3 inertia;           /* body frame; planar: m[2][2] */
+    bool round_inertia;     /* the same about every axis */
     bool particle; /* dynamic with no rotation: its only shapes are particles at its centre */
     int32_t dofs;  /* planar 3, spatial 6, particles 2 and 3; 0 unless dynamic */
     double friction, restitution;
@@ -68,12 +69,13 @@ typedef struct perpi_body {
     perpi_motion motion;
     perpi_support support;
     double drag_linear, drag_angular;
-    int32_t joints;  /* number of joints of the body */
-    int32_t gears;   /* number of sides of gears' joints that it is */
-    int32_t wrench;  /* first of its forces, -1: none; chained by perpi_wrench.next */
-    bool restricted; /* one of the two lists was given */
-    bool selective;  /* collides only with those allowed */
-    char** allowed;  /* names */
+    int32_t joints;   /* number of joints of the body */
+    int32_t hinge[2]; /* 1 + the first two that keep a point of it; 0: none */
+    int32_t gears;    /* number of sides of gears' joints that it is */
+    int32_t wrench;   /* first of its forces, -1: none; chained by perpi_wrench.next */
+    bool restricted;  /* one of the two lists was given */
+    bool selective;   /* collides only with those allowed */
+    char** allowed;   /* names */
     int32_t allowed_count;
     char** ignored; /* names */
     int32_t ignored_count;

@@ -581,6 +581,21 @@ static double joint_off(const perp_constraint* c, int32_t ci, const double* lowe
     return worst / s->S[ci];
 }
 
+/* sqrt(M_ii) of a block, and the largest t_i and n_i over it; sizes are finite, and M_ii > 0. */
+static inline void measure_block(int32_t nv, const double* M, const double* size, const double* n,
+                                 double* root, double* ratio, double* motion)
+{
+    double a = *ratio, b = *motion;
+    for (int32_t r = 0; r < nv; ++r) {
+        const double m = sqrt(M[r * nv + r]);
+        root[r] = m;
+        a = perpi_larger(a, size[r] / m);
+        b = perpi_larger(b, n[r] / m);
+    }
+    *ratio = a;
+    *motion = b;
+}
+
 static double dynamics_off(const perp_contact_problem* P, const scratch* s)
 {
     /* sqrt(M_ii) from M: diag(L L') is not stored; y is no longer needed */
@@ -589,10 +604,10 @@ static double dynamics_off(const perp_contact_problem* P, const scratch* s)
     const double* M = P->M;
     for (int32_t i = 0; i < P->block_count; ++i) {
         const int32_t d = P->dof[i], nv = P->dof[i + 1] - d;
-        for (int32_t r = 0; r < nv; ++r) { /* sizes are finite, and M_rr > 0 */
-            root[d + r] = sqrt(M[r * nv + r]);
-            ratio = perpi_larger(ratio, s->size[d + r] / root[d + r]);
-            motion = perpi_larger(motion, s->n[d + r] / root[d + r]);
+        if (nv == 6) {
+            measure_block(6, M, s->size + d, s->n + d, root + d, &ratio, &motion);
+        } else {
+            measure_block(nv, M, s->size + d, s->n + d, root + d, &ratio, &motion);
         }
         M += (size_t)nv * (size_t)nv;
     }
@@ -807,9 +822,10 @@ static void find_runaway(const perp_contact_problem* P, const double* p, const s
 }
 
 /* Adds the laws of the rows to a result that holds those of the groups and the dynamics. */
-static perp_contact_residual visit_laws(int32_t count, const perp_constraint* constraint,
-                                        const double* lower, const double* upper, const double* p,
-                                        const scratch* s, perp_contact_residual r)
+static inline perp_contact_residual visit_laws(int32_t count, const perp_constraint* constraint,
+                                               const double* lower, const double* upper,
+                                               const double* p, const scratch* s,
+                                               perp_contact_residual r)
 {
     double worst = r.worst;
     for (int32_t ci = 0; ci < count; ++ci) {
@@ -844,28 +860,28 @@ static perp_contact_residual visit_laws(int32_t count, const perp_constraint* co
 }
 
 static perp_contact_residual residual_of(const perp_contact_problem* problem, const double* v,
-                                         const double* p, scratch s)
+                                         const double* p, scratch* s)
 {
-    if (!perpi_all_finite((size_t)problem->dof_count, v) ||
-        !perpi_all_finite((size_t)problem->row_count, p) || !visit_blocks(problem, v, &s)) {
+    if (!visit_blocks(problem, v, s)) {
         return not_finite;
     }
-    visit_rows(problem, v, p, &s);
-    if (!perpi_all_finite(3 * (size_t)problem->row_count, s.u) || /* u, W, a */
-        !perpi_all_finite((size_t)problem->dof_count, s.size) ||
+    /* a velocity that is not finite makes t_i so, because M_ii > 0, and an impulse a_r */
+    visit_rows(problem, v, p, s);
+    if (!perpi_all_finite(3 * (size_t)problem->row_count, s->u) || /* u, W, a */
+        !perpi_all_finite((size_t)problem->dof_count, s->size) ||
         !scale_constraints(problem->constraint_count, problem->constraint, MOTION_LIMIT,
-                           MOTION_FLOOR, &s)) {
+                           MOTION_FLOOR, s)) {
         return not_finite;
     }
-    subtract_rounding(problem, &s);
+    subtract_rounding(problem, s);
     perp_contact_residual r = {.worst_constraint = -1};
-    visit_groups(problem, &s, &r.normal, &r.worst, &r.worst_constraint);
-    r.dynamics = dynamics_off(problem, &s);
-    if (s.large && may_run_away(problem, p, &s)) {
-        find_runaway(problem, p, &s, &r);
+    visit_groups(problem, s, &r.normal, &r.worst, &r.worst_constraint);
+    r.dynamics = dynamics_off(problem, s);
+    if (s->large && may_run_away(problem, p, s)) {
+        find_runaway(problem, p, s, &r);
     }
     return visit_laws(problem->constraint_count, problem->constraint, problem->lower,
-                      problem->upper, p, &s, r);
+                      problem->upper, p, s, r);
 }
 
 perp_contact_residual perp_contact_check_residual(const perp_contact_problem* problem,
@@ -879,10 +895,10 @@ perp_contact_residual perpi_contact_residual_rows(const perp_contact_problem* pr
                                                   const double* v, const double* p, double* work,
                                                   double** u, double** W)
 {
-    const scratch s = cut_scratch(problem, work);
+    scratch s = cut_scratch(problem, work);
     *u = s.u;
     *W = s.W;
-    return residual_of(problem, v, p, s);
+    return residual_of(problem, v, p, &s);
 }
 
 perp_contact_residual perpi_contact_residual_again(const perp_contact_problem* problem,
@@ -891,7 +907,7 @@ perp_contact_residual perpi_contact_residual_again(const perp_contact_problem* p
 {
     scratch s = cut_scratch(problem, work);
     s.terms = terms;
-    const perp_contact_residual r = residual_of(problem, v, p, s);
+    const perp_contact_residual r = residual_of(problem, v, p, &s);
     terms->known = terms->known || isfinite(r.worst);
     return r;
 }
@@ -929,15 +945,50 @@ static bool all_zero(int32_t n, const double* x)
     return true;
 }
 
+/* u and the sizes of its terms for a constraint of three rows, and whether all that it meets have three: the
+ * same sums in the same order, in registers. */
+static bool sum_three_rows(const perp_friction_problem* P, int32_t ci, const double* p, double* u,
+                           double* moved)
+{
+    const double* q = P->q + P->constraint[ci].row;
+    double u0 = q[0], u1 = q[1], u2 = q[2], m0 = 0.0, m1 = 0.0, m2 = 0.0;
+    for (int32_t e = P->W.start[ci]; e < P->W.start[ci + 1]; ++e) {
+        const perp_constraint* b = &P->constraint[P->W.column[e]];
+        const double *B = P->W.value + P->W.at[e], *x = p + b->row;
+        if (b->rows != 3) {
+            return false;
+        }
+        if (x[0] == 0.0 && x[1] == 0.0 && x[2] == 0.0) { /* many contacts of a pile are open */
+            continue;
+        }
+        const double a0 = B[0] * x[0], b0 = B[1] * x[1], c0 = B[2] * x[2];
+        const double a1 = B[3] * x[0], b1 = B[4] * x[1], c1 = B[5] * x[2];
+        const double a2 = B[6] * x[0], b2 = B[7] * x[1], c2 = B[8] * x[2];
+        u0 = u0 + a0 + b0 + c0;
+        u1 = u1 + a1 + b1 + c1;
+        u2 = u2 + a2 + b2 + c2;
+        m0 = m0 + fabs(a0) + fabs(b0) + fabs(c0);
+        m1 = m1 + fabs(a1) + fabs(b1) + fabs(c1);
+        m2 = m2 + fabs(a2) + fabs(b2) + fabs(c2);
+    }
+    u[0] = u0, u[1] = u1, u[2] = u2;
+    moved[0] = m0, moved[1] = m1, moved[2] = m2;
+    return true;
+}
+
 /* u, W, a, m of every row. */
 static void visit_friction_rows(const perp_friction_problem* P, const double* p, const scratch* s)
 {
     for (int32_t ci = 0; ci < P->constraint_count; ++ci) {
         const perp_constraint* c = &P->constraint[ci];
         double *u = s->u + c->row, *W = s->W + c->row, *a = s->a + c->row;
+        const bool summed = c->rows == 3 && sum_three_rows(P, ci, p, u, a);
         for (int32_t r = 0; r < c->rows; ++r) {
-            u[r] = P->q[c->row + r];
-            a[r] = W[r] = 0.0;
+            W[r] = 0.0;
+            if (!summed) {
+                u[r] = P->q[c->row + r];
+                a[r] = 0.0;
+            }
         }
         for (int32_t e = P->W.start[ci]; e < P->W.start[ci + 1]; ++e) {
             const perp_constraint* b = &P->constraint[P->W.column[e]];
@@ -945,12 +996,10 @@ static void visit_friction_rows(const perp_friction_problem* P, const double* p,
             for (int32_t r = 0; b == c && r < c->rows; ++r) {
                 W[r] = fabs(B[(size_t)r * (size_t)(c->rows + 1)]);
             }
-            if (all_zero(b->rows, p_b)) { /* many contacts of a pile are open */
+            if (summed || all_zero(b->rows, p_b)) {
                 continue;
             }
-            if (c->rows == 3 && b->rows == 3) {
-                add_terms(3, 3, B, p_b, u, a); /* known sizes: unrolled */
-            } else if (c->rows == 2 && b->rows == 2) {
+            if (c->rows == 2 && b->rows == 2) { /* known sizes: unrolled */
                 add_terms(2, 2, B, p_b, u, a);
             } else {
                 add_terms(c->rows, b->rows, B, p_b, u, a);

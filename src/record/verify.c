@@ -189,7 +189,13 @@ static perp_status find_middle(verifier* x, const verified_step* s)
     const perp_model* model = perp_scene_model(x->scene);
     memcpy(x->q_end, x->q_start, (size_t)perp_sim_q_size(x->sim) * sizeof(double));
     memcpy(x->v_end, s->v_solved, (size_t)perp_sim_v_size(x->sim) * sizeof(double));
-    const perpi_step_input in = {.model = model, .t = s->t, .h = s->h, .settings = &x->settings};
+    const perpi_step_input in = {.model = model,
+                                 .t = s->t,
+                                 .h = s->h,
+                                 .q = x->q_start,
+                                 .v = x->v_start,
+                                 .middle = true,
+                                 .settings = &x->settings};
     return x->stepper->advance(&in, x->q_end, x->v_end);
 }
 

@@ -44,11 +44,11 @@ perp_status perpi_keep_answer(perpi_step* step)
 }
 
 /* Whether the laws hold with the errors that the joints have at the end of the current answer: the
- * solve had those of the answer before it. */
-static perp_status check_end(perpi_step* step, bool* within)
+ * solve had those of the answer before it, and may have failed. */
+static perp_status check_end(perpi_step* step, bool solved, bool* within)
 {
     perpi_formulation* f = step->formulation;
-    *within = true;
+    *within = solved;
     if (step->attempts.corrections == 0 || f->tie_count > 0) { /* ties: p depends on b, frames.c */
         return PERP_OK;
     }
@@ -80,7 +80,7 @@ static perp_status correct_positions(perpi_step* step)
         if (error <= PERPI_CORRECTION_GOAL ||
             (error <= PERPI_CORRECTION_ENOUGH && error > 0.5 * before)) {
             bool within = false;
-            status = check_end(step, &within);
+            status = check_end(step, before > 0.0, &within);
             if (status != PERP_OK || within) {
                 break;
             }
@@ -120,8 +120,8 @@ static perp_status correct_positions(perpi_step* step)
  * them corrects no error. */
 static bool limits_repair(const perpi_step* step)
 {
-    return step->settings.midway && step->model->joint_count > 0 && !step->kept.joints &&
-           step->from->step > 0;
+    return step->settings.limits_joints && step->formulation->theta == 1.0 &&
+           step->model->joint_count > 0 && !step->kept.joints && step->from->step > 0;
 }
 
 /* Whether the joints gain energy in this step; projection: energy added by the projection after

@@ -188,6 +188,9 @@ static perp_status choose_models(perp_sim* sim, const perp_sim_def* def)
     }
     work->settings.linear_rotation = def->linear_rotation;
     work->settings.midway = sim->stepper->midway && !sim->adaptive && !def->linear_rotation;
+    work->settings.limits_joints = sim->stepper->evaluation == PERPI_EVALUATE_START &&
+                                   !sim->stepper->equilibrium_search && !sim->adaptive &&
+                                   !def->linear_rotation;
     work->settings.cone = work->rules.cone;
     work->settings.directions = work->rules.directions;
     status = perpi_contact_model_find(context, def->contact, &work->contact_model);
@@ -277,7 +280,9 @@ static void set_state_sizes(perp_sim* sim, const perp_sim_def* def)
     work->offset_at = sim->impact.f != NULL && !sim->adaptive ? work->s_size : -1;
     work->s_size += work->offset_at >= 0 ? perpi_offset_size(model) : 0;
     work->tolerance = def->tolerance;
-    work->margin_given = def->margin;
+    /* a soft layer that is found once it is compressed would have energy that nothing gave */
+    work->margin_given = sim->stepper->layered ? (double)NAN : def->margin;
+    work->margin_least = sim->stepper->layered && def->margin > 0.0 ? 0.5 * def->margin : 0.0;
     work->nominal_h = def->step;
     work->error = def->error;
     work->longest = def->error > 0.0 ? def->step_max : def->step;

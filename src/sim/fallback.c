@@ -80,7 +80,8 @@ static perp_status fall_back_to_plain(perpi_step* step, bool* done)
     for (size_t k = 0; k < step->to->contacts.count; ++k) {
         const perp_contact* c = &step->to->contacts.item[k];
         const size_t at = perpi_exception_of(step, c->key);
-        if (at < step->exception.count && step->exception.item[at].rule == NULL) {
+        if (!perpi_may_have_groups(step, c->key) ||
+            (at < step->exception.count && step->exception.item[at].rule == NULL)) {
             continue;
         }
         const perp_status status = perpi_make_exception(step, c->key, NULL);
@@ -169,6 +170,28 @@ static bool keep_overlap(perpi_step* step)
     return any;
 }
 
+/* Contacts that exist once bodies overlap push them out at depth/h. A body of several pieces deep in
+ * another one has them in directions that friction wedges: no impulses satisfy them. Overlap is an
+ * error of the step, and friction there has no meaning: without it the pair is pushed out, unless the
+ * directions exclude each other. False: nothing overlaps, or that was tried. */
+static bool push_out_smoothly(perpi_step* step)
+{
+    const int32_t worst = step->residual.worst_constraint;
+    if (!step->contact_model->overlap_only || step->kept.smooth || step->kept.any ||
+        step->error > 0.0 || worst < 0 || (size_t)worst >= step->to->contacts.count) {
+        step->kept.smooth = false;
+        return false;
+    }
+    const perp_contact* c = &step->to->contacts.item[worst];
+    if (!(c->gap < 0.0) || !(c->mu > 0.0)) {
+        return false;
+    }
+    step->kept.smooth = true;
+    step->kept.body_a = c->body_a;
+    step->kept.body_b = c->body_b;
+    return true;
+}
+
 /* Before the last resort: the joint errors are kept in this step, where closing them contradicts
  * other constraints. False: there are none, or they are kept already.
  *
@@ -202,7 +225,7 @@ perp_status perpi_fall_back(perpi_step* step, bool* again)
             return status;
         }
     }
-    *again = *again || keep_overlap(step) || keep_joint_errors(step);
+    *again = *again || push_out_smoothly(step) || keep_overlap(step) || keep_joint_errors(step);
     step->attempts.fallbacks += *again ? 1 : 0;
     return PERP_OK;
 }

@@ -89,6 +89,18 @@ static void apply_kept_overlap(perpi_step* step)
     }
 }
 
+/* Contacts that exist once bodies overlap (corrective): see push_out_smoothly. */
+static void apply_smooth_overlap(perpi_step* step)
+{
+    const perpi_kept_overlap* kept = &step->kept;
+    for (size_t i = 0; kept->smooth && i < step->to->contacts.count; ++i) {
+        perp_contact* c = &step->to->contacts.item[i];
+        if (c->body_a == kept->body_a && c->body_b == kept->body_b && c->gap < 0.0) {
+            c->mu = 0.0;
+        }
+    }
+}
+
 /* What a contact would still push out with is kept too: the offset that an impact left
  * (perpi_offset_gaps), and, without a gap term, the speed that parts deep overlap
  * (perpi_part_deep). So no kept contact asks for a velocity. */
@@ -190,6 +202,7 @@ perp_status perpi_find_contacts(perpi_step* step, bool* same)
     if (step->filter->without) {
         drop_filtered(step);
     }
+    apply_smooth_overlap(step);
     apply_kept_overlap(step);
     act_on_particles(step);
     perpi_offset_gaps(step, h);

@@ -65,11 +65,6 @@ perp_status perpi_gradient_check_sim(perp_sim* sim)
         return refuse(sim, "Poisson's law of impact has no derivative; use Newton's");
     }
     const perp_status middle = check_middle(sim);
-    if (sim->work.settings.rolling_middle && !sim->work.settings.rolling_chosen) {
-        return refuse(sim, "contacts have no derivative with contact_direction 'middle'; give "
-                           "\"contact_direction\": \"start\"");
-    }
-    sim->work.settings.rolling_middle = false; /* where it was chosen: steps with derivatives */
     if (middle != PERP_OK) {
         return middle;
     }
@@ -246,9 +241,9 @@ void perpi_gradient_free(perpi_gradient_work* g)
     perpi_motions_destroy(g->motions);
     perpi_linear_step_destroy(g->linear);
     perpi_roll_free(g);
-    void* const owned[] = {g->before,    g->light_room, g->room,         g->time,
-                           g->parameter, g->joint,      g->snapshot,     g->snapshot_at,
-                           g->memory[0], g->memory[1],  g->memory_other, g->loose};
+    void* const owned[] = {g->before,    g->light_room,   g->room,        g->time,   g->parameter,
+                           g->joint,     g->snapshot,     g->snapshot_at, g->rolled, g->memory[0],
+                           g->memory[1], g->memory_other, g->loose};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(g->context, owned[i]);
     }
@@ -272,7 +267,12 @@ static perp_status take_snapshot(perpi_gradient_work* g)
                             (size_t)(g->kept + 1) * (size_t)g->tape.q_size, sizeof *g->before);
     }
     if (status == PERP_OK) {
+        status = perpi_grow(g->context, &g->rolled, &g->rolled_capacity, (size_t)g->kept + 1,
+                            sizeof *g->rolled);
+    }
+    if (status == PERP_OK) {
         memcpy(g->before + g->kept * g->tape.q_size, g->q, (size_t)g->tape.q_size * sizeof *g->q);
+        g->rolled[g->kept] = g->sim->info.corrections == PERPI_STEP_ROLLING;
         g->snapshot_at[2 * g->kept] = g->snapshot_used;
         g->snapshot_at[2 * g->kept + 1] = size;
         g->kept += 1;
@@ -422,6 +422,7 @@ static perp_status load_segment(perpi_gradient_work* g, int64_t segment)
     g->tape.count = g->tape.contact_used = 0;
     g->without.count = g->without.contact_used = 0;
     g->q_before = segment > 0 ? g->before + segment * g->tape.q_size : NULL;
+    g->rolled_before = g->rolled[segment];
     for (int64_t k = first; status == PERP_OK; ++k) {
         status = perpi_tape_push(&g->tape, g->sim);
         if (k == end || status != PERP_OK) {

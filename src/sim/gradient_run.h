@@ -71,6 +71,9 @@ typedef struct perpi_gradient_work {
     double* before; /* per snapshot: the poses of the state before it */
     size_t before_capacity;
     const double* q_before; /* of the state before the first on the tape; NULL: none */
+    bool rolled_before; /* the step from it is one of a rolling body; of each snapshot: rolled */
+    bool* rolled;
+    size_t rolled_capacity;
 } perpi_gradient_work;
 
 /* Room for a run; NULL expr: of no measure. */

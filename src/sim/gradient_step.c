@@ -106,10 +106,12 @@ perpi_taken_step perpi_gradient_step(perpi_gradient_work* g, size_t from, size_t
         .carries = g->sim->v_solved != NULL,
         .corrected = g->sim->correction.project != NULL && !t->frame[frame].middle,
         .middle = t->frame[frame].middle,
+        .rolls = t->frame[frame].rolls,
         .q_before = before,
         .contact_before = before != NULL ? perpi_tape_contact(t, from) : NULL,
         .contact_before_count = before != NULL ? t->frame[from].contact_count : 0,
         .h_before = t->frame[from].h,
+        .rolled_before = before != NULL && (from > 0 ? t->frame[from].rolls : g->rolled_before),
         .offset = offset_of(g, perpi_tape_s(t, from))};
     if (t->frame[frame].kind != PERP_STEP_TIME && !g->sim->adaptive) {
         make_impact(g, from, frame, &step);

@@ -102,6 +102,7 @@ perp_status perpi_find_margins(perpi_step* step, double h)
                           FLOOR * reach_of(model, body) + acting;
         step->motion[i] =
             (perpi_body_motion){v3_scale(h, v), v3_scale(h, w), reach_of(model, body)};
+        step->margin[i] = perpi_larger(step->margin[i], step->margin_least);
         const double slack = SLACK * step->margin[i] / reach_of(model, body);
         step->margin[i] = given ? 0.5 * step->margin_given : step->margin[i];
         step->turn[i].spin[0] = v3_scale(h, w);

@@ -8,6 +8,7 @@
 #include "perp/set.h"
 #include "sim/internal.h"
 #include "sim/measure.h"
+#include "solve/work.h"
 
 static void copy_array(double* to, const double* from, int32_t n)
 {
@@ -80,6 +81,15 @@ static void clear_applied(perp_sim* sim)
     }
 }
 
+/* The work of all solves of a step (src/solve/work.h): some seconds with up to 20 bodies, and with more so many
+ * factorisations of the matrix of the bodies, which is far more than the hardest steps of heaps take (2,200). */
+static double step_work(const perp_sim* sim)
+{
+    static const double LEAST = 1e10, FACTORISATIONS = 1e4;
+    const double n = 6.0 * (double)sim->model->body_count, work = FACTORISATIONS * n * n * n / 6.0;
+    return work > LEAST ? work : LEAST;
+}
+
 perp_status perp_sim_step(perp_sim* sim)
 {
     if (perp_sim_finished(sim)) {
@@ -99,6 +109,7 @@ perp_status perp_sim_step(perp_sim* sim)
     }
     bool failed = status != PERP_OK, unsolved = false;
     while (!failed) { /* keep_going has no effect until all else has failed */
+        perpi_contact_solver_begin_work(sim->work.solver, step_work(sim));
         status =
             sim->adaptive ? perpi_drive_adaptive(sim, unsolved) : perpi_drive_fixed(sim, unsolved);
         failed = status != PERP_OK;
@@ -109,6 +120,7 @@ perp_status perp_sim_step(perp_sim* sim)
         failed = false;
         unsolved = true;
     }
+    perpi_contact_solver_begin_work(sim->work.solver, 0.0);
     /* an impact has no duration: applied forces belong to the step that follows */
     sim->user.announced = status == PERP_OK && sim->trial.info.kind != PERP_STEP_TIME;
     if (!sim->user.announced) {

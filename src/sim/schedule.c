@@ -44,6 +44,8 @@ static schedule schedule_of(const perp_sim* sim)
     return (schedule){sim->def.duration, sim->def.step, sim->tick_total};
 }
 
+enum { MOST_UNEVEN = 2 };
+
 /* Number of steps at the end that are not of length h: 0, 1 or 2. */
 static int64_t count_uneven(const schedule* s)
 {
@@ -55,6 +57,9 @@ static int64_t count_uneven(const schedule* s)
 
 static double tick_length(const schedule* s, int64_t tick)
 {
+    if (tick < s->total - MOST_UNEVEN) {
+        return s->h;
+    }
     const int64_t uneven = count_uneven(s), first = s->total - uneven;
     if (tick < first || uneven == 0) {
         return s->h;
@@ -86,6 +91,9 @@ double perpi_sim_tick_time(const perp_sim* sim, int64_t tick)
     }
     /* a product, not a sum: no accumulated rounding, and the same from any starting point */
     const schedule s = schedule_of(sim);
+    if (tick <= s.total - MOST_UNEVEN) {
+        return (double)tick * s.h;
+    }
     const int64_t first = s.total - count_uneven(&s);
     return tick <= first ? (double)tick * s.h : (double)first * s.h + tick_length(&s, first);
 }

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "problem/operators.h"
 #include "sim/internal.h"
 #include "step/force_rows.h"
 
@@ -162,6 +163,7 @@ void perpi_step_bind(perpi_step* step, const perpi_state* from, double h,
                      const perpi_filter* filter, perpi_trial* to)
 {
     step->from = from;
+    step->posed = NULL;
     step->to = &to->state;
     step->trial = to;
     step->h = h;
@@ -209,11 +211,8 @@ static perp_status finish_step(perpi_step* step)
         memset(step->to->memory + step->offset_at, 0,
                (size_t)perpi_offset_size(step->model) * sizeof *step->to->memory);
     }
-    double undefined = 0.0;
-    for (int32_t i = 0; i < step->q_size; ++i) {
-        undefined += step->to->q[i] - step->to->q[i]; /* 0 if finite */
-    }
-    for (int32_t i = 0; i < step->q_size && undefined != 0.0; ++i) {
+    const bool finite = perpi_all_finite((size_t)step->q_size, step->to->q);
+    for (int32_t i = 0; i < step->q_size && !finite; ++i) {
         if (!isfinite(step->to->q[i])) {
             return perpi_fail(step->context, PERP_ERROR_NUMERIC,
                               "step %lld (t = %.9g): body '%s' has left the range of numbers",
@@ -221,21 +220,22 @@ static perp_status finish_step(perpi_step* step)
                               step->model->body[i / perpi_q_stride(step->model)].name);
         }
     }
-    *info = (perp_step_info){.certificate = step->residual,
-                             .report = step->report,
-                             .candidates = (int32_t)step->to->contacts.count,
-                             .contacts = count_active(&step->to->contacts),
-                             .penetration = step->deepest,
-                             .rounds = a->rounds,
-                             .looks = step->outer.iterations,
-                             .corrections = a->corrections,
-                             .moves = a->moves,
-                             .fallbacks = a->fallbacks + perpi_collider_overflow(step->collider),
-                             .freedom = step->equilibrium.indeterminacy,
-                             .crossings = a->crossings,
-                             .joints_kept = step->kept.joints ? 1 : 0,
-                             .semi_implicit = step->stepper == step->second ? 1 : 0,
-                             .accepted_unsolved = step->report.outcome != PERP_OUTCOME_SOLVED};
+    memset(info, 0, sizeof *info); /* in place: it is long */
+    info->certificate = step->residual;
+    info->report = step->report;
+    info->candidates = (int32_t)step->to->contacts.count;
+    info->contacts = count_active(&step->to->contacts);
+    info->penetration = step->deepest;
+    info->rounds = a->rounds;
+    info->looks = step->outer.iterations;
+    info->corrections = a->corrections;
+    info->moves = a->moves;
+    info->fallbacks = a->fallbacks + perpi_collider_overflow(step->collider);
+    info->freedom = step->equilibrium.indeterminacy;
+    info->crossings = a->crossings;
+    info->joints_kept = step->kept.joints ? 1 : 0;
+    info->semi_implicit = step->stepper == step->second ? 1 : 0;
+    info->accepted_unsolved = step->report.outcome != PERP_OUTCOME_SOLVED;
     perpi_joint_measure(step->model, step->to->q, step->to->joint, info->joint_error);
     return perpi_account(step, step->formulation, step->h);
 }

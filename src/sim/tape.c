@@ -125,8 +125,9 @@ perp_status perpi_tape_push(perpi_tape* t, const perp_sim* sim)
 {
     const perpi_state* s = &sim->state;
     const bool first = s->step == 0;
-    const bool middle =
-        !first && sim->work.settings.joint_middle && sim->info.corrections == PERPI_STEP_MIDDLE;
+    const bool rolls = !first && sim->info.corrections == PERPI_STEP_ROLLING;
+    const bool middle = rolls || (!first && sim->work.settings.joint_middle &&
+                                  sim->info.corrections == PERPI_STEP_MIDDLE);
     perp_status status = PERP_OK;
     if (sim->adaptive && !first && !s->after_impact) {
         status = push_parts(t, sim);
@@ -138,6 +139,7 @@ perp_status perpi_tape_push(perpi_tape* t, const perp_sim* sim)
                                     .step = s->step,
                                     .kind = first ? PERP_STEP_TIME : sim->info.kind,
                                     .middle = middle,
+                                    .rolls = rolls,
                                     .flags = first ? 0 : flags_of(&sim->info, middle)};
     return status != PERP_OK
                ? status

@@ -21,6 +21,7 @@ typedef struct perpi_tape_frame {
     int64_t tick, step; /* step: steps and impacts up to the state */
     perp_step_kind kind;
     bool middle;    /* a middle step (step/middle.c) of a run whose joints have them */
+    bool rolls;     /* a middle step of a rolling body (step/roll.c); middle, too */
     unsigned flags; /* perpi_linear_flag: what the step itself reports */
     size_t contact;
     int32_t contact_count;

@@ -78,6 +78,7 @@ typedef enum kind {
     ROWS_FEW_BODIES_LARGE,
     ROWS_FEW_BODIES_MANY,
     ROWS_FEW_BODIES,
+    ROWS_FEW_BODIES_SMALL,
     ROWS_FEW_BODIES_LAYERS,
     ROUND_CONES,
     JOINTS,
@@ -104,7 +105,7 @@ static const perpi_entry contact_plan[][PERPI_PLAN_MOST] = {
                    {"newton-bodies", PERPI_TIGHT},
                    {"newton-bodies", 0},
                    {"newton-bodies", PERPI_COLD},
-                   {"newton", 0},
+                   {"newton", PERPI_SEARCH},
                    {"nsgs", 0},
                    {"admm", 0}},
     /* Where newton-bodies stalls after its first PERPI_FEW iterations (soft layers whose ties are equality
@@ -114,7 +115,7 @@ static const perpi_entry contact_plan[][PERPI_PLAN_MOST] = {
                    {"newton", PERPI_BRIEF},
                    {"newton-bodies", 0},
                    {"newton-bodies", PERPI_COLD},
-                   {"newton", 0},
+                   {"newton", PERPI_SEARCH},
                    {"nsgs", 0},
                    {"admm", 0}},
     /* The same with more than LAYERS rows, where an iteration of newton takes milliseconds: what the first
@@ -156,21 +157,46 @@ static const perpi_entry contact_plan[][PERPI_PLAN_MOST] = {
                          {"newton-bodies", PERPI_SHORT},
                          {"newton-bodies", PERPI_TIGHT | PERPI_COLD},
                          {"newton-bodies", PERPI_COLD | PERPI_MEDIUM}},
+    /* Up to PERPI_DENSE rows newton and pivot cost little more, and solve some that the others do not (72 polygons
+     * between five bodies: newton from zero 58 steps, pivot 380, newton-bodies none). */
+    [ROWS_FEW_BODIES_SMALL] = {{"newton-bodies", PERPI_TIGHT},
+                               {"pivot", PERPI_SHORT},
+                               {"newton", PERPI_BRIEF},
+                               {"newton-bodies", PERPI_COLD | PERPI_SHORT},
+                               {"newton-bodies", PERPI_SHORT},
+                               {"newton-bodies", PERPI_TIGHT | PERPI_COLD},
+                               {"newton-bodies", PERPI_COLD | PERPI_MEDIUM},
+                               {"newton", PERPI_COLD | PERPI_SHORT | PERPI_WHOLE},
+                               {"pivot", PERPI_MEDIUM | PERPI_WHOLE}},
     /* Few bodies on very many soft layers (2000 rows, 100 velocities of bodies): an iteration takes
      * milliseconds, and one of nsgs ten times that. */
     [ROWS_FEW_BODIES_LAYERS] = {{"newton-bodies", PERPI_TIGHT | PERPI_LONG | PERPI_BOUNDED}},
     [ROUND_CONES] = {{"newton", PERPI_TIGHT},
-                     {"newton", 0},
-                     {"newton", PERPI_COLD},
+                     {"newton", PERPI_SEARCH},
+                     {"newton", PERPI_COLD | PERPI_SEARCH},
                      {"nsgs", 0},
                      {"admm", 0},
                      {"fixed-point", 0}},
     /* Joints with limits or motors and no contact: piecewise linear, solved in a few Newton steps,
      * while pivoting works on a dense LCP. Equality rows alone use lemke: one direct solve. */
-    [JOINTS] = {{"newton", PERPI_TIGHT}, {"newton", 0}, {"lemke", 0}, {"nsgs", 0}},
-    [SMALL_POLYGON] =
-        {{"lemke", 0}, {"newton", PERPI_TIGHT}, {"pivot", 0}, {"newton", 0}, {"nsgs", 0}},
-    [LARGE_POLYGON] = {{"newton", PERPI_TIGHT}, {"newton", 0}, {"nsgs", 0}, {"lemke", 0}},
+    [JOINTS] = {{"newton", PERPI_TIGHT},
+                {"newton", PERPI_COLD | PERPI_SHORT},
+                {"newton", PERPI_SEARCH},
+                {"lemke", 0},
+                {"nsgs", 0}},
+    /* From impulses of a last step that were 1e6 times those of this one (a jammed link that came free) newton
+     * does not return; from zero it takes a few steps. */
+    [SMALL_POLYGON] = {{"lemke", 0},
+                       {"newton", PERPI_TIGHT},
+                       {"newton", PERPI_COLD | PERPI_SHORT},
+                       {"pivot", 0},
+                       {"newton", PERPI_SEARCH},
+                       {"nsgs", 0}},
+    [LARGE_POLYGON] = {{"newton", PERPI_TIGHT},
+                       {"newton", PERPI_COLD | PERPI_SHORT},
+                       {"newton", PERPI_SEARCH},
+                       {"nsgs", 0},
+                       {"lemke", 0}},
 };
 
 static bool is_pair_contact(const perp_constraint* c)
@@ -182,7 +208,7 @@ static bool is_pair_contact(const perp_constraint* c)
  * it to its other body and that of its core. Newton in the space of velocities eliminates them one by
  * one at no cost; W has a dense block for all contacts of a body. met: 2 a block: its contacts, its other
  * constraints. */
-static int32_t count_shared_dofs(const perp_contact_problem* P, int32_t* met)
+int32_t perpi_shared_dofs(const perp_contact_problem* P, int32_t* met)
 {
     enum { TIE_AND_CORE = 2 };
     int32_t shared = P->dof_count;
@@ -231,12 +257,12 @@ static kind kind_of(const perp_contact_problem* P, bool warm, int32_t* work)
     const bool alone = P->row_count >= PILE && contacts_alone(P);
     if (P->row_count >= PILE &&
         (P->row_count > P->dof_count || has_common_block(P) ||
-         (P->row_count > LAYERS && (alone || P->row_count > count_shared_dofs(P, work))))) {
+         (P->row_count > LAYERS && (alone || P->row_count > perpi_shared_dofs(P, work))))) {
         const bool lean =
             warm && P->row_count <= LAYERS && P->row_count <= LEAN * P->dof_count && alone;
         const kind pile = P->row_count <= LAYERS                 ? ROWS_PILE
                           : !alone && P->row_count <= LARGE_PILE ? ROWS_LAYERS
-                          : !alone && count_shared_dofs(P, work) <= FEW_DOFS
+                          : !alone && perpi_shared_dofs(P, work) <= FEW_DOFS
                               ? ROWS_FEW_BODIES_LAYERS
                               : ROWS_LARGE_PILE;
         return lean                                   ? ROWS_LEAN
@@ -244,7 +270,8 @@ static kind kind_of(const perp_contact_problem* P, bool warm, int32_t* work)
                : P->dof_count > FEW_DOFS              ? ROWS_CROWD
                : P->row_count > MANY_ROWS             ? ROWS_FEW_BODIES_LARGE
                : P->row_count > LARGE_NEWTON          ? ROWS_FEW_BODIES_MANY
-                                                      : ROWS_FEW_BODIES;
+               : P->row_count > PERPI_DENSE           ? ROWS_FEW_BODIES
+                                                      : ROWS_FEW_BODIES_SMALL;
     }
     for (int32_t i = 0; i < P->constraint_count; ++i) {
         const perp_constraint* c = &P->constraint[i];

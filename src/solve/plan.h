@@ -18,6 +18,10 @@ enum {
     PERPI_MEDIUM = 64, /* within PERPI_SOME iterations */
     PERPI_BOUNDED =
         128, /* within as many iterations as take seconds: PERPI_WORK / (unknowns)^2, at least PERPI_FEW */
+    PERPI_SEARCH =
+        256, /* newton on up to PERPI_DENSE rows: within PERPI_SEARCH_WORK / (rows)^3 steps, but see below */
+    PERPI_WHOLE =
+        512, /* not for the parts of what acts (acting.h), after which the whole is tried */
 };
 
 enum {
@@ -30,6 +34,12 @@ enum {
 
 #define PERPI_WORK 5e10
 
+/* A search of newton that has not ended after some hundred steps seldom ends: of 250 on 50 to 270 rows that took
+ * more than 200 and found a solution, 240 took at most 1000. The others are ended by a limit, after seconds if
+ * it is the method's own (5000 steps), and a step may solve many such problems. */
+#define PERPI_SEARCH_WORK 2e9
+enum { PERPI_DENSE = 300, PERPI_SEARCH_LEAST = 400, PERPI_SEARCH_MOST = 1500 };
+
 typedef struct perpi_entry {
     const char* name; /* of the method; NULL ends a plan */
     unsigned how;
@@ -40,5 +50,7 @@ extern const perpi_entry perpi_plan_mlcp[], perpi_plan_ncp[], perpi_plan_frictio
 /* For one island. A plan for problems with groups begins with its `grouped` method. work: 2 block_count. */
 const perpi_entry* perpi_plan_contact(const perp_contact_problem* problem, bool warm,
                                       int32_t* work);
+/* Velocities without those of soft layers. work: 2 block_count. */
+int32_t perpi_shared_dofs(const perp_contact_problem* problem, int32_t* work);
 
 #endif

@@ -12,6 +12,7 @@
 #include "problem/operators.h"
 #include "solve/acting.h"
 #include "solve/clock.h"
+#include "solve/work.h"
 
 #define GOAL 1e-4      /* factor on the tolerance under PERPI_TIGHT */
 #define TIME_SHARE 0.7 /* of the time that is left, for a method that others may follow */
@@ -35,9 +36,10 @@ typedef struct search {
     perpi_made best;
     double try_began; /* if the caller asked for the time of each attempt */
     int32_t iterations, count, rays;
-    bool no_solution; /* an attempt proved that there is none */
-    bool refine;      /* the warm start is within what a plan aims at, but not stationary */
-    double begun;     /* the residual of the warm start */
+    int32_t shared_dofs; /* of a contact problem, see work.h */
+    bool no_solution;    /* an attempt proved that there is none */
+    bool refine;         /* the warm start is within what a plan aims at, but not stationary */
+    double begun;        /* the residual of the warm start */
     const char* solver[PERPI_PLAN_MOST];
     perp_outcome outcome[PERPI_PLAN_MOST];
 } search;
@@ -45,7 +47,7 @@ typedef struct search {
 static perp_status begin_search(search* f)
 {
     f->clock = perpi_clock_start(f->options.time_limit);
-    f->best = (perpi_made){.residual = {.worst = INFINITY}, .report = {.residual = INFINITY}};
+    f->best.report.residual = INFINITY; /* the rest is set by the first attempt */
     f->begun = INFINITY;
     f->s->ready = 0;
     perp_status status = perpi_arena_take(&f->s->arena, f->n, sizeof *f->x, &f->x);
@@ -73,6 +75,17 @@ static void fill_guess(const search* f, bool guess, double* x)
             memcpy(x + nv, f->guess_p, (f->n - nv) * sizeof *x);
         }
     }
+}
+
+/* See PERPI_SEARCH. */
+static int32_t search_steps(const search* f)
+{
+    const double rows = f->problem.contact->row_count;
+    const double steps = PERPI_SEARCH_WORK / (rows * rows * rows);
+    return rows > PERPI_DENSE              ? INT32_MAX
+           : !(steps > PERPI_SEARCH_LEAST) ? PERPI_SEARCH_LEAST
+           : steps < PERPI_SEARCH_MOST     ? (int32_t)steps
+                                           : PERPI_SEARCH_MOST;
 }
 
 /* What is left of the limits for an entry; false if nothing is. */
@@ -112,6 +125,16 @@ static bool limits_left(search* f, const perpi_entry* e, perp_solve_options* lef
     }
     if ((e->how & PERPI_BRIEF) != 0) {
         most = PERPI_VERY_FEW;
+    }
+    if ((e->how & PERPI_SEARCH) != 0 && most > search_steps(f)) {
+        most = search_steps(f);
+    }
+    if (f->s->part && strcmp(e->name, "newton-bodies") != 0) {
+        if ((e->how & PERPI_WHOLE) != 0) {
+            return false;
+        }
+        most = most > PERPI_FEW ? PERPI_FEW
+                                : most; /* the whole problem is tried next, with all of the plan */
     }
     if ((e->how & PERPI_MEDIUM) != 0 && most > PERPI_SOME) {
         most = PERPI_SOME;
@@ -170,7 +193,9 @@ static void note_attempt(search* f, const perpi_made* made)
     f->rays += report->outcome == PERP_OUTCOME_NO_SOLUTION || report->outcome == PERP_OUTCOME_RAY;
     f->iterations += report->iterations;
     if (f->count == 1 || report->residual < f->best.report.residual) {
-        f->best = *made;
+        if (made != &f->best) {
+            f->best = *made;
+        }
         double* x = f->x;
         f->x = f->trial;
         f->trial = x;
@@ -184,6 +209,10 @@ static perp_status end_attempt(search* f, bool probe, perp_status status, double
 {
     if (f->s->planned && (status == PERP_ERROR_INPUT || status == PERP_ERROR_UNSUPPORTED)) {
         return PERP_OK;
+    }
+    if (f->problem.form == PERPI_FORM_CONTACT && made->report.solver != NULL) {
+        f->s->work += perpi_attempt_work(made->report.solver, f->problem.contact, f->shared_dofs,
+                                         made->report.iterations);
     }
     if (status == PERP_OK) {
         status = perpi_check_point(f->s, &f->problem, tolerance, f->trial, made);
@@ -248,25 +277,25 @@ static void describe_attempts(const search* f, char* text, size_t size)
     }
 }
 
-/* The result of the plan, of the point in f->x; not checked if no entry could be run. */
-static perpi_made end_search(search* f)
+/* The result of the plan, f->best, of the point in f->x; not checked if no entry could be run. */
+static void end_search(search* f)
 {
-    perpi_made made = f->best;
+    perpi_made* made = &f->best;
+    const bool done = is_done(f);
     if (f->count == 0) {
         fill_guess(f, f->warm, f->x);
-        made = (perpi_made){0};
+        *made = (perpi_made){0};
     }
-    if (is_done(f)) {
-        made.report.outcome = PERP_OUTCOME_SOLVED;
+    if (done) {
+        made->report.outcome = PERP_OUTCOME_SOLVED;
     } else if (f->no_solution) {
-        made.report.outcome = PERP_OUTCOME_NO_SOLUTION;
+        made->report.outcome = PERP_OUTCOME_NO_SOLUTION;
     }
-    made.report.iterations = f->iterations;
+    made->report.iterations = f->iterations;
     if (f->count > 1) {
-        made.overruled = false;
-        describe_attempts(f, made.report.detail, sizeof made.report.detail);
+        made->overruled = false;
+        describe_attempts(f, made->report.detail, sizeof made->report.detail);
     }
-    return made;
 }
 
 /* Seconds and names, and the one attempt of a solve without a plan. */
@@ -306,7 +335,8 @@ static perp_status solve_vector(search* f, const perpi_entry* plan, double begin
     if (status != PERP_OK) {
         return status;
     }
-    *result = end_search(f);
+    end_search(f);
+    *result = f->best;
     result->report.outcome = f->n > 0 ? result->report.outcome : PERP_OUTCOME_SOLVED;
     status = perpi_check_point(s, &f->problem, f->options.tolerance, f->x, result);
     if (status == PERP_OK) {
@@ -397,6 +427,21 @@ typedef struct contact_call {
     int32_t unsolved; /* the island of its outcome, if that is not SOLVED */
 } contact_call;
 
+/* Not by a compound literal: `one` and, of a single island, `made` are set with it. */
+static void begin_call(contact_call* c, perpi_solver* s, const perp_contact_problem* problem,
+                       bool warm, double* v, double* p)
+{
+    c->s = s;
+    c->problem = *problem;
+    c->warm = warm;
+    c->v = v;
+    c->p = p;
+    c->islands = 0;
+    c->changed = NULL;
+    c->x = NULL;
+    c->unsolved = 0;
+}
+
 /* Checks the problem and factors its mass blocks, the only time in a solve; the problem of an inner
  * solve may have its factors already. */
 static perp_status check_and_factor(contact_call* c, bool inner)
@@ -443,7 +488,7 @@ static perp_status open_call(contact_call* c, const perp_solve_options* options,
     if (status == PERP_OK && c->islands > 1) {
         const size_t n = (size_t)c->problem.dof_count + (size_t)c->problem.row_count;
         status = perpi_arena_take(&c->s->arena, n, sizeof *c->x, &c->x);
-        c->made.report.outcome = PERP_OUTCOME_SOLVED;
+        c->made = (perpi_made){.report = {.outcome = PERP_OUTCOME_SOLVED}};
     }
     c->islands = c->islands > 1 ? c->islands : 1;
     return status;
@@ -455,16 +500,19 @@ static perp_status check_warm_start(search* f, const perpi_entry* plan)
     if (!f->warm || !f->s->planned || plan->name == NULL) {
         return PERP_OK;
     }
-    perpi_made made = {.report = {.solver = plan->name}};
+    perpi_made* made = &f->best; /* the first attempt, if it is one */
+    *made = (perpi_made){.report = {.solver = plan->name}};
     f->try_began = f->options.attempts != NULL ? perpi_clock_now() : 0.0;
     fill_guess(f, true, f->trial);
     const double goal = GOAL * f->options.tolerance;
     const perp_status status =
-        perpi_check_warm_start(f->s, f->problem.contact, goal, f->trial, &made, &f->refine);
-    f->begun = made.residual.worst;
-    if (status == PERP_OK && (made.checked || f->refine)) { /* a method may not reach it again */
-        made.checked = true;
-        note_attempt(f, &made);
+        perpi_check_warm_start(f->s, f->problem.contact, goal, f->trial, made, &f->refine);
+    f->begun = made->residual.worst;
+    if (status == PERP_OK && (made->checked || f->refine)) { /* a method may not reach it again */
+        made->checked = true;
+        note_attempt(f, made);
+    } else {
+        made->report.residual = INFINITY;
     }
     return status;
 }
@@ -538,6 +586,7 @@ static perp_status open_island(contact_call* c, int32_t i, search* f, const perp
             perpi_arena_take(&c->s->arena, 2 * (size_t)c->one.block_count, sizeof *work, &work);
     }
     if (status == PERP_OK) {
+        f->shared_dofs = perpi_shared_dofs(&c->one, work);
         *plan = c->one.row_count == 0 ? none
                 : c->s->planned       ? perpi_plan_contact(&c->one, c->warm, work)
                                       : c->s->single;
@@ -550,13 +599,14 @@ static perp_status open_island(contact_call* c, int32_t i, search* f, const perp
 /* Iterations of islands add up; the outcome is that of the first that failed. */
 static void close_island(contact_call* c, int32_t i, int32_t listed, search* f)
 {
-    perpi_made made = end_search(f);
+    end_search(f);
+    perpi_made* made = &f->best;
     if (c->one.row_count == 0) {
-        made.report.outcome = PERP_OUTCOME_SOLVED;
+        made->report.outcome = PERP_OUTCOME_SOLVED;
         perpi_motion_of(&c->one, c->one.M_factor, NULL, f->x);
     }
     if (!is_split(c)) {
-        c->made = made;
+        c->made = *made;
         c->x = f->x;
         return;
     }
@@ -566,15 +616,15 @@ static void close_island(contact_call* c, int32_t i, int32_t listed, search* f)
     }
     perpi_islands_scatter(c->s->islands, f->x, f->x + c->one.dof_count, c->x,
                           c->x + c->problem.dof_count);
-    c->made.report.iterations += made.report.iterations;
-    if (made.overruled) {
+    c->made.report.iterations += made->report.iterations;
+    if (made->overruled) {
         return; /* the check of the whole problem reports where, in its own numbering */
     }
     if (c->made.report.outcome == PERP_OUTCOME_SOLVED &&
-        made.report.outcome != PERP_OUTCOME_SOLVED) {
-        c->made.report.outcome = made.report.outcome;
+        made->report.outcome != PERP_OUTCOME_SOLVED) {
+        c->made.report.outcome = made->report.outcome;
         c->unsolved = i;
-        memcpy(c->made.report.detail, made.report.detail, sizeof made.report.detail);
+        memcpy(c->made.report.detail, made->report.detail, sizeof made->report.detail);
     }
 }
 
@@ -617,7 +667,8 @@ static perp_status solve_without_groups(void* user, const perp_contact_problem* 
                                         const perp_solve_options* options, bool warm, double* v,
                                         double* p, perp_report* report)
 {
-    contact_call c = {.s = user, .problem = *problem, .warm = warm, .v = v, .p = p};
+    contact_call c;
+    begin_call(&c, user, problem, warm, v, p);
     perp_status status = open_call(&c, options, true);
     for (int32_t i = 0; status == PERP_OK && i < c.islands; ++i) {
         search f;
@@ -903,13 +954,23 @@ static perp_status run_acting(search* f, const perpi_entry* plan, bool warm)
     return end_attempt(f, true, PERP_OK, f->options.tolerance, &made);
 }
 
+/* See perpi_contact_solver_begin_work. */
+static void limit_work(contact_call* c, bool spent)
+{
+    if (spent && (c->options.max_iter == 0 || c->options.max_iter > PERPI_FEW)) {
+        c->options.max_iter = PERPI_FEW;
+    }
+}
+
 perp_status perp_contact_solve(perp_contact_solver* solver, const perp_contact_problem* problem,
                                const perp_solve_options* options, bool warm, double* v, double* p,
                                perp_contact_residual* residual, perp_report* report)
 {
-    contact_call c = {.s = &solver->base, .problem = *problem, .warm = warm, .v = v, .p = p};
+    contact_call c;
+    begin_call(&c, &solver->base, problem, warm, v, p);
     perp_status status = open_call(&c, options, false);
     if (status == PERP_OK) {
+        limit_work(&c, perpi_contact_solver_spent(solver, 1.0));
         status = run_islands(&c);
     }
     return status == PERP_OK ? close_call(&c, residual, report) : status;

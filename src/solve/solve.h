@@ -98,6 +98,8 @@ struct perpi_solver {
     perpi_solver* inner;  /* for problems without groups, of a grouped method; made when needed */
     perpi_solver* acting; /* for the islands of constraints that act (acting.h); made when needed */
     bool part;            /* it is such a solver */
+    double work;          /* of its attempts, and the limit for all of them (work.h) */
+    double work_most;
 };
 
 /* Reformulates if the method takes another form, runs it from x, and reconstructs x. */

@@ -5,6 +5,7 @@
 
 #include "base/threads.h"
 #include "solve/solve.h"
+#include "solve/work.h"
 
 /* ---- slots -------------------------------------------------------------------------------------------*/
 
@@ -234,4 +235,51 @@ perp_status perpi_find_slot(perpi_solver* s, const char* name, perpi_slot** slot
     const perp_status status = perpi_slot_create(s->context, s->form, name, NULL, 0, *slot);
     s->slot_count += status == PERP_OK;
     return status;
+}
+
+/* ---- work (work.h) -----------------------------------------------------------------------------------------*/
+
+/* Of a solver and of all that it has made. */
+static double solver_work(const perpi_solver* s)
+{
+    double sum = s->work;
+    sum += s->inner != NULL ? solver_work(s->inner) : 0.0;
+    sum += s->acting != NULL ? solver_work(s->acting) : 0.0;
+    for (int k = 1; s->lane != NULL && k < PERPI_LANES_MOST; ++k) {
+        sum += s->lane[k] != NULL ? solver_work(s->lane[k]) : 0.0;
+    }
+    return sum;
+}
+
+static void clear_work(perpi_solver* s)
+{
+    s->work = 0.0;
+    if (s->inner != NULL) {
+        clear_work(s->inner);
+    }
+    if (s->acting != NULL) {
+        clear_work(s->acting);
+    }
+    for (int k = 1; s->lane != NULL && k < PERPI_LANES_MOST; ++k) {
+        if (s->lane[k] != NULL) {
+            clear_work(s->lane[k]);
+        }
+    }
+}
+
+void perpi_contact_solver_begin_work(perp_contact_solver* solver, double most)
+{
+    clear_work(&solver->base);
+    solver->base.work_most = most;
+}
+
+double perpi_contact_solver_work(const perp_contact_solver* solver)
+{
+    return solver_work(&solver->base);
+}
+
+bool perpi_contact_solver_spent(const perp_contact_solver* solver, double part)
+{
+    const double most = solver->base.work_most;
+    return most > 0.0 && solver_work(&solver->base) > part * most;
 }

@@ -805,19 +805,20 @@ static perp_status reserve_warm(warm* w, double** work, double** guess)
     const perp_contact_problem* P = w->P;
     const size_t n = (size_t)P->dof_count, rows = (size_t)P->row_count;
     const size_t room = perp_contact_residual_work(P), square = n <= LARGEST ? n * n : 0;
-    perp_status status = perpi_arena_take(
-        &w->s->arena, room + 2 * n + rows + square + (size_t)P->block_count, sizeof **work, work);
+    /* numbers first, then what is smaller */
+    const size_t blocks = (size_t)P->block_count;
+    const size_t numbers = room + 2 * n + rows + square + blocks;
+    const size_t laws = n <= FEW_VELOCITIES ? (size_t)P->constraint_count : 0;
+    char* at = NULL;
+    const perp_status status = perpi_arena_take(&w->s->arena,
+                                                numbers * sizeof **work + laws * sizeof *w->law +
+                                                    blocks * sizeof *w->M_at + n * sizeof *w->first,
+                                                1, &at);
     if (status == PERP_OK) {
-        status = perpi_arena_take(&w->s->arena, (size_t)P->block_count, sizeof *w->M_at, &w->M_at);
-    }
-    if (status == PERP_OK) {
-        status = perpi_arena_take(&w->s->arena, n, sizeof *w->first, &w->first);
-    }
-    if (status == PERP_OK && n <= FEW_VELOCITIES) {
-        status =
-            perpi_arena_take(&w->s->arena, (size_t)P->constraint_count, sizeof *w->law, &w->law);
-    }
-    if (status == PERP_OK) {
+        *work = (double*)(void*)at;
+        w->law = (contact_law*)(void*)(at + numbers * sizeof **work);
+        w->M_at = (size_t*)(void*)(w->law + laws);
+        w->first = (int32_t*)(void*)(w->M_at + blocks);
         *guess = *work + room;
         w->f = *guess + n;
         w->R = w->f + n;

@@ -51,8 +51,11 @@ static const double GOAL = 1e-11;
 static const double RUNAWAY = 1e6;
 /* Residual that a solve must reach to be usable. */
 static const double USEFUL = 1e-6;
-/* Tolerance given to every solve, which it may miss. */
-static const double FINE = 1e-12;
+/* Tolerance given to every solve, which it may miss. Where rounding of small masses prevents it, all methods of
+ * the plan search for the rest in vain; once the solves of a step have taken some iterations, two methods that
+ * miss it by less than this are enough. */
+static const double FINE = 1e-12, MISSED = 1e-10;
+static const int64_t EARLY_WORK = 500;
 /* Limit of iterations of all solves of a step. A solve that fails takes about 130,000 (some
  * seconds for 20 bodies), one that succeeds some hundred. */
 static const int64_t MAX_WORK = 150000;
@@ -76,18 +79,17 @@ static perp_status formulate_near(perpi_step* step, const perpi_step_input* in, 
     return step->stepper->formulate(step->formulation, &near);
 }
 
-/* One solve from v_end, into v_problem and p_problem. */
-static perp_status solve_near(perpi_step* step, const perpi_step_input* in, double s,
+/* One solve from v_end, into v_problem and p_problem. late: after EARLY_WORK. */
+static perp_status solve_near(perpi_step* step, const perpi_step_input* in, double s, bool late,
                               perp_contact_residual* residual, perp_report* report)
 {
     const perp_status status = formulate_near(step, in, s);
     if (status != PERP_OK) {
         return status;
     }
-    perp_solve_options options = perp_solve_options_default();
-    options.tolerance = step->tolerance < FINE ? step->tolerance : FINE;
-    options.cancel = step->cancel;
-    options.user = step->cancel_user;
+    perp_solve_options options =
+        perpi_step_options(step, step->tolerance < FINE ? step->tolerance : FINE);
+    options.enough = late && options.tolerance < MISSED ? MISSED : 0.0;
     return perp_contact_solve(step->solver, &step->formulation->problem, &options, true,
                               step->v_problem, step->p_problem, residual, report);
 }
@@ -268,7 +270,7 @@ static perp_status try_near(search* x, double s, double* off)
     if (x->work > x->most_work) {
         return PERP_OK;
     }
-    perp_status status = solve_near(step, x->in, s, &residual, x->report);
+    perp_status status = solve_near(step, x->in, s, x->work > EARLY_WORK, &residual, x->report);
     x->work += x->report->iterations;
     if (status != PERP_OK || x->report->outcome == PERP_OUTCOME_CANCELLED ||
         !(residual.worst <= USEFUL) || !all_finite(step->v_problem, P->dof_count) ||

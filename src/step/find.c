@@ -74,11 +74,19 @@ size_t perpi_exception_of(const perpi_step* step, uint64_t key)
     return at;
 }
 
+bool perpi_may_have_groups(const perpi_step* step, uint64_t key)
+{
+    const perpi_shape* shape = step->model->shape;
+    return perpi_pair_groups(shape[perpi_key_shape_a(key)].type,
+                             shape[perpi_key_shape_b(key)].type);
+}
+
 void perpi_step_poses(perpi_step* step, const double* q)
 {
     for (int32_t i = 0; i < (int32_t)step->model->body_count; ++i) {
         step->pose[i] = perpi_state_pose(step->model, q, i);
     }
+    step->posed = q;
 }
 
 perp_status perpi_find_features(perpi_step* step, bool at_end, const perpi_candidate** candidate,

@@ -13,6 +13,7 @@
 
 #include <string.h>
 
+#include "step/chord.h"
 #include "step/force_rows.h"
 #include "step/gear_rows.h"
 #include "step/joint_rows.h"
@@ -75,6 +76,9 @@ void perpi_formulation_destroy(perpi_formulation* f)
 static perp_status grow_for_bodies(perpi_formulation* f, size_t n)
 {
     perp_context* c = f->context;
+    if (n <= f->body_room) {
+        return PERP_OK;
+    }
     perp_status status = perpi_grow(c, &f->dof, &f->dof_capacity, n + 1, sizeof *f->dof);
     if (status == PERP_OK) {
         status = perpi_grow(c, &f->block_of, &f->block_capacity, n, sizeof *f->block_of);
@@ -109,6 +113,7 @@ static perp_status grow_for_bodies(perpi_formulation* f, size_t n)
     if (status == PERP_OK) {
         status = perpi_grow(c, &f->k, &f->k_capacity, 6 * n, sizeof *f->k);
     }
+    f->body_room = status == PERP_OK ? n : f->body_room;
     return status;
 }
 
@@ -227,10 +232,19 @@ static perp_status write_block(perpi_formulation* f, const perp_model* model, in
     const int32_t linear = model->dimension;
     keep_applied(f, b, body, force, torque);
     f->gyroscopic[body] = v3(0, 0, 0);
-    memset(M, 0, (size_t)(n * n) * sizeof *M);
-    for (int32_t i = 0; i < linear; ++i) {
-        M[i * n + i] = b->mass + h * b->drag_linear;
-        k[i] = b->mass * v3_get(v, i) + h * v3_get(force, i);
+    const double mass = b->mass + h * b->drag_linear;
+    const vec3 momentum = v3_madd(v3_scale(b->mass, v), h, force);
+    k[0] = momentum.x, k[1] = momentum.y;
+    if (n == 6) {
+        memset(M, 0, 36 * sizeof *M);
+        M[0] = M[7] = M[14] = mass;
+        k[2] = momentum.z;
+    } else {
+        memset(M, 0, (size_t)(n * n) * sizeof *M);
+        for (int32_t i = 0; i < linear; ++i) {
+            M[i * n + i] = mass;
+        }
+        k[linear - 1] = linear == 3 ? momentum.z : momentum.y;
     }
     if (b->particle) {
         return PERP_OK;
@@ -262,7 +276,7 @@ static perp_status write_block(perpi_formulation* f, const perp_model* model, in
 }
 
 /* Row of direction d at arm r, for a body with n dofs; sign -1 for A, +1 for B. */
-static void write_row(int32_t dimension, int32_t n, double sign, vec3 d, vec3 r, double* row)
+static inline void write_row(int32_t dimension, int32_t n, double sign, vec3 d, vec3 r, double* row)
 {
     row[0] = sign * d.x;
     row[1] = sign * d.y;
@@ -375,6 +389,12 @@ static double* write_side(const perp_model* model, const perp_contact* contact,
 {
     const double sign = side == 0 ? -1.0 : 1.0;
     const int32_t dofs = model->body[side == 0 ? contact->body_a : contact->body_b].dofs;
+    if (dofs == 6 && rows == 3) {
+        for (int i = 0; i < 3; ++i, J += 6) {
+            write_row(3, 6, sign, frame->direction[i], r, J);
+        }
+        return J;
+    }
     for (int32_t i = 0; i < rows; ++i) {
         if (i < 3) {
             write_row(model->dimension, dofs, sign, frame->direction[i], r, J);
@@ -475,7 +495,9 @@ double* perpi_joint_jacobian(const perp_model* model, int32_t body, int side, co
     const perpi_body* b = &model->body[body];
     const double sign = side == 0 ? -1.0 : 1.0;
     for (int32_t i = 0; i < rows; ++i, J += b->dofs) {
-        if (!row[i].angular) {
+        if (!row[i].angular && b->dofs == 6) {
+            write_row(3, 6, sign, row[i].dir, row[i].arm[side], J); /* unrolled */
+        } else if (!row[i].angular) {
             write_row(model->dimension, b->dofs, sign, row[i].dir, row[i].arm[side], J);
         } else if (model->dimension == 2) {
             J[0] = J[1] = 0.0;
@@ -554,16 +576,16 @@ static perp_status gather_wrenches(perpi_formulation* f, const perp_model* model
     return PERP_OK;
 }
 
-perpi_pose perpi_middle_pose(const perp_model* model, double h, const double* v, int32_t body,
+perpi_pose perpi_middle_pose(const perpi_step_input* in, const double* v, int32_t body,
                              perpi_pose pose)
 {
-    const double half = 0.5 * h;
+    const perp_model* model = in->model;
     if (model->body[body].dofs == 0) {
         return pose; /* fixed, or not used */
     }
-    const vec3 w = perpi_state_rate(model, v, body);
-    pose.x = v3_madd(pose.x, half, perpi_state_velocity(model, v, body));
-    pose.q = q4_unit(q4_mul(q4_exp(v3_scale(half, w)), pose.q));
+    const vec3 turn = perpi_turn_of(in, body, perpi_state_rate(model, v, body));
+    pose.x = v3_madd(pose.x, 0.5 * in->h, perpi_state_velocity(model, v, body));
+    pose.q = q4_unit(q4_mul(q4_exp(v3_scale(0.5, turn)), pose.q));
     pose.R = q4_matrix(pose.q);
     return pose;
 }
@@ -602,6 +624,10 @@ static bool is_closing(const perpi_formulation* f, const perpi_step_input* in,
 static void find_holds(perpi_formulation* f, const perpi_step_input* in)
 {
     const int32_t bodies = (int32_t)in->model->body_count;
+    if (in->hold != NULL) {
+        memcpy(f->hold, in->hold, (size_t)bodies * sizeof *f->hold);
+        return;
+    }
     for (int32_t i = 0; i < bodies; ++i) {
         f->nearest[i] = -1;
         f->hold[i] = PERPI_HOLD_NONE;
@@ -624,6 +650,21 @@ static void find_holds(perpi_formulation* f, const perpi_step_input* in)
     }
 }
 
+/* The velocity-product term of a body that turns by the chord. */
+static void add_chord_term(perpi_formulation* f, const perpi_step_input* in, int32_t i, double* k)
+{
+    const perpi_body* body = &in->model->body[i];
+    if (perpi_inertia_round(body) || !perpi_turns_by_chord(in, i)) {
+        return;
+    }
+    const vec3 L =
+        m3_mul(perpi_world_inertia(body, &f->pose[i]), perpi_state_rate(in->model, in->v, i));
+    const vec3 g = perpi_chord_term(in, i, perpi_world_inertia(body, &f->end[i]), L,
+                                    perpi_state_rate(in->model, in->v_end, i));
+    f->gyroscopic[i] = g;
+    v3_to(v3_add(v3_from(k + 3), g), k + 3);
+}
+
 /* in: for other purposes than a step only model, h, q and v are used. */
 static perp_status write_bodies(perpi_formulation* f, perpi_purpose purpose,
                                 perpi_evaluation evaluation, const perpi_step_input* in)
@@ -638,9 +679,9 @@ static perp_status write_bodies(perpi_formulation* f, perpi_purpose purpose,
         return status;
     }
     for (int32_t i = 0; i < bodies; ++i) {
-        f->pose[i] = perpi_state_pose(model, q, i);
+        f->pose[i] = in->pose != NULL ? in->pose[i] : perpi_state_pose(model, q, i);
         if (evaluation != PERPI_EVALUATE_START) {
-            f->end[i] = f->middle ? perpi_middle_pose(model, h, in->v_end, i, f->pose[i])
+            f->end[i] = f->middle ? perpi_middle_pose(in, in->v_end, i, f->pose[i])
                                   : perpi_state_pose(model, in->q_end, i);
         }
     }
@@ -681,6 +722,9 @@ static perp_status write_bodies(perpi_formulation* f, perpi_purpose purpose,
                 evaluation == PERPI_EVALUATE_REST
                     ? write_block_at_rest(f, in, i, extra, M, k)
                     : write_block(f, model, i, &(block_input){evaluation, t, span, v, extra}, M, k);
+            if (status == PERP_OK && f->middle && n == 6 && step) {
+                add_chord_term(f, in, i, k);
+            }
             for (int32_t a = 0; a < n && !step; ++a) {
                 k[a] = 0.0;
                 for (int32_t c = 0; c < n && purpose != PERPI_PURPOSE_MOVE; ++c) {
@@ -1014,14 +1058,33 @@ perp_status perpi_formulate_other(perpi_formulation* f, const perp_model* model,
     return status;
 }
 
+/* The velocities of a body; sizes that are known need no call. */
+static inline void copy_velocities(int32_t n, const double* from, double* to)
+{
+    if (n == 6) {
+        memcpy(to, from, 6 * sizeof *to);
+    } else {
+        memcpy(to, from, (size_t)n * sizeof *to);
+    }
+}
+
+static inline void copy_rows(int32_t n, const double* from, double* to)
+{
+    if (n == 3) {
+        memcpy(to, from, 3 * sizeof *to);
+    } else {
+        memcpy(to, from, (size_t)n * sizeof *to);
+    }
+}
+
 void perpi_formulation_gather_v(const perpi_formulation* f, const perp_model* model,
                                 const double* v_flat, double* v_problem)
 {
     const size_t stride = (size_t)perpi_v_stride(model);
     for (size_t i = 0; i < model->body_count; ++i) {
         if (f->block_of[i] >= 0) {
-            memcpy(v_problem + f->dof[f->block_of[i]], v_flat + i * stride,
-                   (size_t)model->body[i].dofs * sizeof *v_problem);
+            copy_velocities(model->body[i].dofs, v_flat + i * stride,
+                            v_problem + f->dof[f->block_of[i]]);
         }
     }
     for (int32_t i = f->body_dofs; i < f->problem.dof_count; ++i) {
@@ -1036,8 +1099,8 @@ void perpi_formulation_scatter_v(const perpi_formulation* f, const perp_model* m
     const size_t stride = (size_t)perpi_v_stride(model);
     for (size_t i = 0; i < model->body_count; ++i) {
         if (f->block_of[i] >= 0) {
-            memcpy(v_flat + i * stride, v_problem + f->dof[f->block_of[i]],
-                   (size_t)model->body[i].dofs * sizeof *v_problem);
+            copy_velocities(model->body[i].dofs, v_problem + f->dof[f->block_of[i]],
+                            v_flat + i * stride);
         }
     }
 }
@@ -1046,7 +1109,7 @@ void perpi_formulation_gather_p(const perpi_formulation* f, const perp_contact* 
 {
     for (int32_t i = 0; i < f->contact_count; ++i) {
         const perp_constraint* c = &f->constraint[i];
-        memcpy(p + c->row, contacts[i].impulse, (size_t)c->rows * sizeof *p);
+        copy_rows(c->rows, contacts[i].impulse, p + c->row);
         for (int32_t k = c->row; f->rolls && k < c->row + c->rows; ++k) {
             p[k] *= f->theta; /* impulses of contacts are those of the whole step */
         }
@@ -1059,7 +1122,7 @@ void perpi_formulation_scatter_p(const perpi_formulation* f, const double* p,
     for (int32_t i = 0; i < f->contact_count; ++i) {
         const perp_constraint* c = &f->constraint[i];
         memset(contacts[i].impulse, 0, sizeof contacts[i].impulse);
-        memcpy(contacts[i].impulse, p + c->row, (size_t)c->rows * sizeof *p);
+        copy_rows(c->rows, p + c->row, contacts[i].impulse);
         for (int32_t k = 0; f->rolls && k < c->rows; ++k) {
             contacts[i].impulse[k] /= f->theta;
         }

@@ -67,9 +67,7 @@ void perpi_carry_spin(const perp_model* model, const double* q, const double* q_
  * orientation. */
 static inline bool perpi_inertia_round(const perpi_body* body)
 {
-    const mat3* I = &body->inertia;
-    return I->m[0][0] == I->m[1][1] && I->m[1][1] == I->m[2][2] && I->m[0][1] == 0.0 &&
-           I->m[0][2] == 0.0 && I->m[1][2] == 0.0;
+    return body->round_inertia;
 }
 
 /* Inertia in world axes. */
@@ -204,6 +202,7 @@ struct perpi_formulation {
     perp_group* group;
     int32_t* member; /* of all groups, one after another */
     size_t group_capacity, member_capacity;
+    size_t body_room; /* bodies for which the arrays of bodies have room */
     size_t dof_capacity, block_capacity, pose_capacity, end_capacity, given_v_capacity,
         given_w_capacity;
     size_t M_capacity, k_capacity, J_capacity, b_capacity, constraint_capacity;
@@ -279,6 +278,7 @@ typedef struct perpi_step_settings {
     double inertia;       /* quasistatic: s of perpi_formulate_at_rest, 1 when it is checked */
     bool midpoint;        /* compliant: forces of the layers at the middle of the step */
     bool midway;          /* spin and rolling as at the middle of the step: perpi_spin_part */
+    bool limits_joints;   /* errors of joints are closed slowly where that would gain energy */
     bool joint_middle;    /* directions of joints at the middle of the step: middle.c */
     bool joint_chosen;    /* because that was chosen, not asked for */
     bool rolling_middle;  /* contacts of rolling bodies at the middle of the step: roll.c */
@@ -293,10 +293,12 @@ typedef struct perpi_step_settings {
 typedef struct perpi_step_input {
     const perp_model* model;
     double t, h;
-    const double *q, *v; /* flat state at t */
-    const double* extra; /* 6 numbers a body (force, torque), or NULL */
+    const double *q, *v;    /* flat state at t */
+    const perpi_pose* pose; /* of the bodies at q; NULL: made from it */
+    const double* extra;    /* 6 numbers a body (force, torque), or NULL */
     const perp_contact* contact;
     int32_t contact_count;
+    const perpi_hold* hold; /* per body: how contacts hold its spin; NULL: found from them */
     const perpi_joint_input* joint; /* one for each joint of the model */
     const double* s;                /* memory of springs and controllers (force_rows.h) */
     /* The state at t + h as found in the previous outer iteration, for steppers that evaluate
@@ -315,7 +317,7 @@ typedef struct perpi_step_input {
 #define PERPI_STEP_ROLLING (-4)
 
 /* The pose of a body after half of a middle step from `pose` with the mean velocities v. */
-perpi_pose perpi_middle_pose(const perp_model* model, double h, const double* v, int32_t body,
+perpi_pose perpi_middle_pose(const perpi_step_input* in, const double* v, int32_t body,
                              perpi_pose pose);
 
 /* [B09 (2.78)] in the form of perp/problem.h. */

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/turn.h"
+#include "step/chord.h"
 #include "step/linear_parts.h"
 
 /* ---- small matrices ------------------------------------------------------------------------------*/
@@ -123,7 +124,7 @@ static void shift_rotation(const perpi_linear_step* l, perpi_linear_body* b)
 void perpi_linear_rotation(const perpi_linear_step* l, perpi_linear_body* b, vec3 w)
 {
     const double h = l->step.in.h, rate = v3_norm(w);
-    if (!l->step.in.settings->linear_rotation) {
+    if (!l->step.in.settings->linear_rotation && !perpi_turns_by_chord(&l->step.in, b->body)) {
         b->turn_turn = q4_matrix(q4_exp(v3_scale(h, w)));
         b->turn_rate = m3_madd(ZERO, h, perpi_turn_derivative(v3_scale(h, w)));
         shift_rotation(l, b);

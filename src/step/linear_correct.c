@@ -81,6 +81,9 @@ static perp_status check_end(perpi_linear_step* l)
     for (size_t i = 0; i < model->joint_count; ++i) {
         length = perpi_larger(length, model->joint[i].size);
     }
+    for (size_t i = 0; l->step.rolls && i < model->body_count; ++i) {
+        length = perpi_larger(length, model->body[i].dofs > 0 ? model->body[i].reach : 0.0);
+    }
     perp_status status = perpi_grow(l->context, &l->q_next, &l->q_next_capacity, q, sizeof(double));
     if (status == PERP_OK) {
         status = perpi_grow(l->context, &l->v_next, &l->v_next_capacity, v, sizeof(double));

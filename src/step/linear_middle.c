@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/turn.h"
+#include "step/chord.h"
 #include "step/linear_parts.h"
 
 static const double THETA = 0.5;
@@ -49,6 +50,8 @@ static mat3 inertia_change(mat3 I, vec3 a)
  * rotation half way. */
 static void use_half_way(perpi_linear_body* b, mat3 half_turn, mat3 half_rate, mat3 M_turn)
 {
+    b->half_turn = half_turn;
+    b->half_rate = half_rate;
     b->middle_force = m3_times(-1.0, m3_mm(b->force_turn, half_rate));
     b->middle_torque = m3_mm(m3_combine(1.0, M_turn, -1.0, b->torque_turn), half_rate);
     b->force_turn = m3_mm(b->force_turn, half_turn);
@@ -62,10 +65,12 @@ static void differentiate_planar(const perpi_linear_step* l, const perpi_body* b
     const double h = l->step.in.h;
     mat3 half_turn = m3_times(0.0, m3_identity()), half_rate = half_turn;
     half_turn.m[2][2] = 1.0;
-    half_rate.m[2][2] = THETA * h;
+    const vec3 mean = v3(0, 0, l->v[l->f->dof[b->block] + 2]);
+    const double slope = perpi_turn_slope(&l->step.in, b->body, mean).m[2][2];
+    half_rate.m[2][2] = THETA * h * slope;
     b->I.m[2][2] = b->spin_rate.m[2][2] = body->inertia.m[2][2];
     b->spin_torque.m[2][2] = b->turn_turn.m[2][2] = 1.0;
-    b->turn_rate.m[2][2] = h;
+    b->turn_rate.m[2][2] = h * slope;
     b->M_inverse[11] = 1.0 / (b->I.m[2][2] + THETA * h * body->drag_angular);
     use_half_way(b, half_turn, half_rate, b->M_turn);
 }
@@ -84,6 +89,31 @@ static void differentiate_next(const perpi_linear_step* l, const perpi_body* bod
     b->L_turn = m3_combine(1.0 / THETA, b->M_turn, 1.0 - 1.0 / THETA, b->spin_turn);
     b->L_next = m3_times(1.0 / THETA, m3_combine(1.0, b->I, 1.0, turn_rate));
     b->L_rate = m3_times(1.0 - 1.0 / THETA, start);
+}
+
+/* With the term g of a body that turns by the chord, L' = 2 Q I_m w* - Q Q L. wide: d (I_m w*) by w* at the middle, beside I_m. */
+static void differentiate_chord(const perpi_linear_step* l, const perpi_body* body,
+                                perpi_linear_body* b, mat3 start, vec3 w, vec3 mean, mat3 wide)
+{
+    const perpi_step_input* in = &l->step.in;
+    const vec3 before = m3_mul(start, w), spin = m3_mul(b->I, mean);
+    const mat3 Q = q4_matrix(q4_exp(v3_scale(THETA, perpi_turn_of(in, b->body, mean))));
+    const mat3 QQ = m3_mm(Q, Q), T = perpi_chord_slope(in, b->body, b->I, before, mean);
+    const mat3 by_rate = m3_mm(QQ, start), by_turn = m3_mm(QQ, b->spin_turn);
+    const perpi_pose end = perpi_state_pose(in->model, l->step.q_end, b->body);
+    const vec3 w_state = perpi_state_rate(in->model, l->step.v_end, b->body);
+    const vec3 L = v3_sub(v3_scale(2.0, m3_mul(Q, spin)), m3_mul(QQ, before));
+    /* I_m w* - g in place of I_m w* */
+    b->middle_torque = m3_combine(1.0, b->middle_torque, -1.0, wide);
+    b->middle_torque = m3_combine(1.0, b->middle_torque, 1.0, m3_combine(1.0, T, -1.0, b->I));
+    b->L_turn = m3_combine(2.0, m3_mm(Q, b->M_turn), -1.0, by_turn);
+    b->L_next = m3_times(2.0, T);
+    b->L_rate = m3_times(-1.0, by_rate);
+    b->carry = m3_mm(end.R, m3_mm(m3_inverse(body->inertia), m3_transpose(end.R)));
+    b->carry_turn = m3_combine(1.0, m3_mm(b->carry, m3_crossing(L)), -1.0, m3_crossing(w_state));
+    b->M_turn = m3_mm(Q, b->M_turn);
+    b->spin_turn = m3_combine(0.5, b->spin_turn, 0.5, by_turn);
+    b->spin_rate = m3_combine(0.5, start, 0.5, by_rate);
 }
 
 perp_status perpi_linear_middle_body(const perpi_linear_step* l, perpi_linear_body* b)
@@ -105,9 +135,11 @@ perp_status perpi_linear_middle_body(const perpi_linear_step* l, perpi_linear_bo
         return PERP_OK;
     }
     const vec3 w = perpi_state_rate(model, in->v, b->body);
-    const vec3 mean = v3_from(l->v + l->f->dof[b->block] + 3), part = v3_scale(span, mean);
+    const vec3 mean = v3_from(l->v + l->f->dof[b->block] + 3);
+    const vec3 part = v3_scale(THETA, perpi_turn_of(in, b->body, mean));
     const mat3 start = perpi_world_inertia(body, pose);
-    const mat3 half_rate = m3_times(span, perpi_turn_derivative(part));
+    const mat3 half_rate =
+        m3_times(span, m3_mm(perpi_turn_derivative(part), perpi_turn_slope(in, b->body, mean)));
     b->I = perpi_world_inertia(body, half);
     mat3 M = b->I, M_turn = b->M_turn;
     for (int i = 0; i < 3; ++i) {
@@ -125,6 +157,9 @@ perp_status perpi_linear_middle_body(const perpi_linear_step* l, perpi_linear_bo
     use_half_way(b, q4_matrix(q4_exp(part)), half_rate, M_turn);
     if (b->unround) {
         differentiate_next(l, body, b, start, w, mean, m3_mm(M_turn, half_rate));
+    }
+    if (b->unround && perpi_turns_by_chord(in, b->body)) {
+        differentiate_chord(l, body, b, start, w, mean, m3_mm(M_turn, half_rate));
     }
     return PERP_OK;
 }
@@ -347,9 +382,27 @@ static void subtract_bodies(const perpi_linear_step* l, const double* v, double*
     }
 }
 
+/* Impulses of contacts of the middle. */
+static void subtract_push(const perpi_linear_step* l, const double* v, double* x)
+{
+    for (int32_t i = 0; i < l->body_count; ++i) {
+        const perpi_linear_body* b = &l->body[i];
+        const int32_t first = l->f->dof[b->block], n = l->f->dof[b->block + 1] - first;
+        for (int32_t r = 0; r < n; ++r) {
+            for (int32_t c = 0; c < n; ++c) {
+                x[first + r] +=
+                    (l->options.transposed ? b->push[c][r] : b->push[r][c]) * v[first + c];
+            }
+        }
+    }
+}
+
 void perpi_linear_middle_subtract(const perpi_linear_step* l, const double* v, double* x)
 {
     subtract_bodies(l, v, x);
+    if (l->step.rolls) {
+        subtract_push(l, v, x);
+    }
     for (int32_t i = 0; i < l->end_count; ++i) {
         const perpi_linear_end* e = &l->end[i];
         double y[PERPI_PAIR_DOFS];
@@ -411,6 +464,12 @@ void perpi_linear_middle_factor(perpi_linear_step* l)
         const perpi_linear_body* b = &l->body[i];
         const int32_t first = l->f->dof[b->block], axes = linear == 2 ? 1 : 3;
         const int32_t block[2] = {b->block, b->block};
+        const int32_t n = l->step.rolls ? l->f->dof[b->block + 1] - first : 0;
+        for (int32_t r = 0; r < n; ++r) {
+            for (int32_t c = 0; c < n; ++c) {
+                add_entry(l, block, first + r, first + c, -b->push[r][c]);
+            }
+        }
         for (int32_t c = 0; b->turns && c < axes; ++c) {
             const int32_t axis = linear == 2 ? 2 : c;
             for (int32_t r = 0; r < linear; ++r) {

@@ -7,6 +7,7 @@
  * linear_terms.c  terms of rows that act on more than a pair of bodies
  * linear_correct.c joints that are closed at the end of a step, and the projection of the velocities
  * linear_middle.c middle steps, whose rows depend on the poses at their end
+ * linear_roll.c   middle steps of rolling bodies, whose contacts are those of the middle and of the end
  * linear_given.c  what the velocities of prescribed bodies change
  * linear_impact.c impacts of fixed steps, and the offset of the poses that they leave
  * linear_displaced.c steps that start displaced by such an offset
@@ -41,8 +42,10 @@ typedef struct perpi_linear_body {
      * dL = L_turn dphi + L_next dw' + L_rate dw + L_torque h dtorque */
     mat3 carry_turn, carry, L_turn, L_next, L_rate, L_torque;
     mat3 middle_force,
-        middle_torque;    /* of a middle step: d (M v* - k) by w*, through the pose at the middle */
-    double M_inverse[12]; /* linear 3, then angular 9 */
+        middle_torque; /* of a middle step: d (M v* - k) by w*, through the pose at the middle */
+    mat3 half_turn, half_rate; /* likewise: the rotation half way by that at the start, and by w* */
+    double push[6][6];         /* of a rolling body: d (J' p) by v*, velocities of the problem */
+    double M_inverse[12];      /* linear 3, then angular 9 */
 } perpi_linear_body;
 
 /* Of a middle step: rows and impulses of a joint by the poses at its end. */
@@ -50,6 +53,15 @@ typedef struct perpi_linear_end {
     int32_t constraint; /* -1: a known impulse */
     perpi_constraint_derivative d;
 } perpi_linear_end;
+
+/* A contact of a step of a rolling body (roll.c): its features at the middle and at the end, which slip it had, and
+ * its speeds and impulse by the pose and the velocity at the start. */
+typedef struct perpi_rolling_contact {
+    bool known, slides;
+    perpi_frozen_contact middle, end;
+    perpi_constraint_derivative d;
+    double rate[4][PERPI_PAIR_DOFS];
+} perpi_rolling_contact;
 
 /* A contact of an impact that has a time: derivatives by q, v, the offset, and the changes of
  * velocity in the step without the contacts of the impact and of free bodies; columns as of
@@ -140,6 +152,9 @@ struct perpi_linear_step {
     perpi_linear_end* end;
     size_t end_capacity;
     int32_t end_count;
+    perpi_rolling_contact* rolling; /* per contact */
+    perpi_pose* pose_end;
+    size_t rolling_capacity, pose_end_capacity;
     perpi_joint_input* held;
     int32_t* held_contact; /* their indices in the step */
     size_t held_capacity, held_contact_capacity;
@@ -270,6 +285,22 @@ void perpi_linear_middle_end(const perpi_linear_step* l, const double* dq, doubl
                              double* r_u);
 void perpi_linear_middle_end_adjoint(const perpi_linear_step* l, const double* m_v,
                                      const double* m_u, double* yq);
+
+/* linear_roll.c: of a step of a rolling body. R of its contacts that push, and their part in push of the body; then the
+ * rows of one of them, what velocities at the start change of r_u, and the transpose. */
+PERP_NODISCARD perp_status perpi_linear_roll_rows(perpi_linear_step* l);
+void perpi_linear_roll_row(perpi_linear_step* l, int32_t contact, perpi_constraint_derivative* d);
+void perpi_linear_roll_residual(const perpi_linear_step* l, const double* dv, double* r_u);
+void perpi_linear_roll_residual_adjoint(const perpi_linear_step* l, const double* m_u, double* yv);
+/* The contact in another model. */
+PERP_NODISCARD perp_status perpi_linear_roll_vary(const perpi_linear_step* l,
+                                                  const perp_model* model, bool geometry,
+                                                  int32_t contact, perp_contact* c);
+/* Of a step of the start after one of a rolling body: the pose at which the contact of the step before was found,
+ * between those at its start and its end; and the slip by it as by these two. */
+perpi_pose perpi_linear_roll_half_way(const perp_model* model, const double* q, const double* q_end,
+                                      int32_t body);
+void perpi_linear_roll_before(const perpi_linear_step* l, perpi_constraint_derivative* d);
 
 /* linear_displaced.c: if the offset displaces bodies before the step, its start becomes the
  * displaced one; then its displacements, and derivatives by those of the state. Flags contacts of

@@ -69,7 +69,8 @@ void perpi_linear_step_destroy(perpi_linear_step* l)
                            l->R,           l->closed_by,
                            l->middle,      l->carried,
                            l->held,        l->held_contact,
-                           l->given,       l->end};
+                           l->given,       l->end,
+                           l->rolling,     l->pose_end};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(l->context, owned[i]);
     }
@@ -288,8 +289,13 @@ static perp_status add_derivative(perpi_linear_step* l, const perpi_solved* at, 
     }
     perp_status status =
         perpi_grow(l->context, &l->d, &l->d_capacity, (size_t)l->d_count + 1, sizeof *l->d);
-    if (status == PERP_OK) {
+    if (status == PERP_OK && l->step.rolls && i < l->f->contact_count) {
+        perpi_linear_roll_row(l, i, &l->d[l->d_count]);
+    } else if (status == PERP_OK) {
         status = perpi_constraint_differentiate(at, i, &l->d[l->d_count]);
+    }
+    if (status == PERP_OK && l->step.rolled_before && i < l->f->contact_count) {
+        perpi_linear_roll_before(l, &l->d[l->d_count]);
     }
     if (status == PERP_OK && perpi_linear_closes(l, i)) { /* linear_correct.c has them */
         memset(l->d[l->d_count].u, 0, sizeof l->d[l->d_count].u);
@@ -323,7 +329,10 @@ perp_status perpi_linear_differentiate_rows(perpi_linear_step* l)
     }
     const bool rolls = l->step.in.settings->midway && l->step.q_before != NULL;
     for (int32_t i = 0; rolls && i < (int32_t)model->body_count; ++i) {
-        l->pose_before[i] = perpi_state_pose(model, l->step.q_before, i);
+        l->pose_before[i] =
+            l->step.rolled_before
+                ? perpi_linear_roll_half_way(model, l->step.q_before, l->step.in.q, i)
+                : perpi_state_pose(model, l->step.q_before, i);
     }
     l->solved = (perpi_solved){.in = &l->step.in,
                                .f = l->f,
@@ -480,6 +489,7 @@ static perp_status formulate_step(perpi_linear_step* l)
     perpi_step_input* in = &l->step.in;
     if (l->step.middle) {
         in->middle = true;
+        in->rolls = l->step.rolls;
         in->q_end = l->step.q_end;
         in->v_end = l->step.v_solved;
     }
@@ -553,8 +563,11 @@ static perp_status find_rebounds(perpi_linear_step* l)
 /* Rows that hold at the end of the step, and those of a middle step. */
 static perp_status close_rows(perpi_linear_step* l)
 {
-    const perp_status status = perpi_linear_close_rows(l);
-    return status == PERP_OK && l->step.middle ? perpi_linear_middle_rows(l) : status;
+    perp_status status = perpi_linear_close_rows(l);
+    if (status == PERP_OK && l->step.middle) {
+        status = perpi_linear_middle_rows(l);
+    }
+    return status == PERP_OK && l->step.rolls ? perpi_linear_roll_rows(l) : status;
 }
 
 perp_status perpi_linear_step_make(perpi_linear_step* l, const perpi_taken_step* step,
@@ -774,6 +787,12 @@ perp_status perpi_linear_finish(perpi_linear_step* l, const double* dx, const do
     return check_solution(l, dx_next, total);
 }
 
+/* Impulses of the problem relative to those of the contacts: perpi_formulation_scatter_p. */
+static double impulse_part(const perpi_linear_step* l)
+{
+    return l->f->rolls ? l->f->theta : 1.0;
+}
+
 perp_status perpi_linear_step_forward(perpi_linear_step* l, const double* dx,
                                       const double* parameter, double* dx_next)
 {
@@ -797,7 +816,7 @@ perp_status perpi_linear_step_forward(perpi_linear_step* l, const double* dx,
     for (int32_t i = 0; l->memory_after != NULL && i < l->f->contact_count; ++i) {
         const perp_constraint* x = &l->f->constraint[i];
         for (int32_t r = 0; r < 3; ++r) {
-            l->memory_after[3 * i + r] = r < x->rows ? c[x->row + r] : 0.0;
+            l->memory_after[3 * i + r] = r < x->rows ? c[x->row + r] / impulse_part(l) : 0.0;
         }
     }
     return perpi_linear_finish(l, dx, parameter, r_v, dx_next);
@@ -833,7 +852,7 @@ perp_status perpi_linear_step_adjoint(perpi_linear_step* l, const double* y_next
     for (int32_t i = 0; l->memory_after != NULL && i < l->f->contact_count; ++i) {
         const perp_constraint* x = &l->f->constraint[i];
         for (int32_t r = 0; r < 3 && r < x->rows; ++r) {
-            m_p[x->row + r] = l->memory_after[3 * i + r];
+            m_p[x->row + r] = l->memory_after[3 * i + r] / impulse_part(l);
             l->report.flags |= m_p[x->row + r] != 0.0 && l->loose[i] ? PERPI_LINEAR_CHOICE : 0;
         }
     }

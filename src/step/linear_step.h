@@ -42,12 +42,14 @@ typedef struct perpi_taken_step {
     bool corrected; /* joints are closed at its end, and velocities projected (joint_correction) */
     bool
         middle; /* a middle step (middle.c): v_solved are its mean velocities. Not with corrected */
+    bool rolls; /* and the contacts are those of its middle (roll.c) */
     bool impact; /* an impact by Newton's law instead of a step in time; h is not read */
     /* The step before, for the slip of rolling contacts (rolling.c); NULL: there was none. */
     const double* q_before;
     const perp_contact* contact_before;
     int32_t contact_before_count;
     double h_before;
+    bool rolled_before;       /* its contacts are those of its middle */
     const bool* loose_before; /* per contact of it: perpi_linear_step_loose; NULL: not known */
     /* Fixed steps with restitution: impacts have times, and leave an offset of the poses
      * (src/sim/impact_time.c). */

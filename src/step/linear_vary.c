@@ -106,6 +106,12 @@ static perp_status vary_contact(perpi_linear_step* l, const perp_model* model, b
     const perpi_step_input* in = &l->step.in;
     perp_contact* c = &l->contact[i];
     const int32_t shape[2] = {perpi_key_shape_a(c->key), perpi_key_shape_b(c->key)};
+    if (l->step.rolls) {
+        if (c->cone != PERP_CONE_NONE) {
+            c->mu = perpi_model_friction(model, shape[0], shape[1]);
+        }
+        return perpi_linear_roll_vary(l, model, geometry, i, c);
+    }
     if (geometry) {
         perpi_contact_geometry g;
         const perp_status status = perpi_frozen_at(model, l->f->pose, &l->frozen[i], &g);
@@ -294,6 +300,7 @@ static perp_status formulate_varied(perpi_linear_step* l, const perpi_step_input
     if (!l->step.impact) {
         perpi_step_input of_step = *in;
         of_step.q_end = l->step.middle ? l->q_next : in->q_end;
+        of_step.hold = l->f->hold; /* gaps of contacts that do not act are not varied */
         return perpi_formulate(l->varied, &of_step);
     }
     /* drift[0] is e times the normal velocity before the impact: linear_step.c */
@@ -336,7 +343,7 @@ perp_status perpi_linear_step_vary(perpi_linear_step* l, const perpi_variation* 
     const bool geometry = by->geometry;
     perpi_step_input in = l->step.in;
     perp_status status = room_for_contacts(l);
-    if (status == PERP_OK && geometry) {
+    if (status == PERP_OK && geometry && !l->step.rolls) {
         status = freeze_contacts(l);
     }
     if (status != PERP_OK) {

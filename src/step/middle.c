@@ -20,16 +20,20 @@
  */
 #include <string.h>
 
+#include "base/turn.h"
 #include "linalg/pair.h"
+#include "step/chord.h"
 #include "step/joint_rows.h"
 #include "step/pack.h"
 #include "step/step.h"
 
 enum { MAX_NEWTON = 25 };
 /* Errors of joints relative to their sizes, and of the motion relative to itself: where to stop, and where to
- * stop if another iteration no longer halves them. */
+ * stop if another iteration no longer halves them, or if they were below SQUARED before: an error of Newton's
+ * method is some twenty times the square of the one before, so that what is left is rounding. */
 static const double GOAL = 1e-13;
 static const double ENOUGH = 1e-11;
+static const double SQUARED = 1e-9;
 /* h^2 omega^2 / 2 of a body that its joints pull straight, omega the frequency at which it turns to and fro:
  * beyond this a step with the directions of the start is unstable. */
 static const double STIFF = 2.0;
@@ -86,8 +90,8 @@ static perp_status formulate_middle(perpi_step* step)
 {
     perpi_step_input in = perpi_step_inputs(step);
     memcpy(step->to->q, step->q_from, (size_t)step->q_size * sizeof *step->to->q);
-    perp_status status = step->stepper->advance(&in, step->to->q, step->to->v);
     in.middle = true;
+    perp_status status = step->stepper->advance(&in, step->to->q, step->to->v);
     in.q_end = step->to->q;
     in.v_end = step->to->v;
     if (status == PERP_OK) {
@@ -148,6 +152,98 @@ static void find_stiffness(const perpi_step* step, const double* R, double* K)
                 add_stiffness(f, block, step->h, a, F, K + 9 * (size_t)block);
             }
             at += (size_t)(c->rows * n);
+        }
+    }
+}
+
+static mat3 m3_at(const double* a)
+{
+    mat3 A;
+    memcpy(A.m, a, sizeof A.m);
+    return A;
+}
+
+/* What the derivative of I_m w - g by w has beside I_m, I_m the inertia half way: d (I w)/d(rotation) = I [w] - [I w], and
+ * the term g of a body that turns by the chord. */
+static mat3 momentum_slope(const perpi_step* step, const perpi_step_input* in, int32_t body, vec3 w)
+{
+    const perpi_body* b = &step->model->body[body];
+    const mat3 I = perpi_world_inertia(b, &step->formulation->end[body]);
+    const vec3 L = m3_mul(I, w);
+    mat3 D;
+    if (perpi_turns_by_chord(in, body)) {
+        const mat3 start = perpi_world_inertia(b, &step->formulation->pose[body]);
+        const vec3 before = m3_mul(start, perpi_state_rate(step->model, step->v_from, body));
+        D = perpi_chord_slope(in, body, I, before, w);
+        for (int n = 0; n < 9; ++n) {
+            D.m[n / 3][n % 3] -= I.m[n / 3][n % 3];
+        }
+        return D;
+    }
+    const mat3 cross = {{{0, -w.z, w.y}, {w.z, 0, -w.x}, {-w.y, w.x, 0}}};
+    const mat3 spin = {{{0, -L.z, L.y}, {L.z, 0, -L.x}, {-L.y, L.x, 0}}};
+    D = m3_mm(I, cross);
+    for (int n = 0; n < 9; ++n) {
+        D.m[n / 3][n % 3] = 0.5 * step->h * (D.m[n / 3][n % 3] - spin.m[n / 3][n % 3]);
+    }
+    return m3_mm(D, perpi_turn_derivative(v3_scale(0.5 * step->h, w)));
+}
+
+/* G: for each block d (rotation at the end) by its angular velocity, over h. K: stiffness by rotations at the end
+ * -> by angular velocities, with the change of the inertia's direction. */
+static void find_turns(const perpi_step* step, double* G, double* K)
+{
+    const perpi_formulation* f = step->formulation;
+    const int32_t linear = step->model->dimension;
+    perpi_step_input in = perpi_step_inputs(step);
+    in.middle = true;
+    for (int32_t i = 0; i < (int32_t)step->model->body_count; ++i) {
+        const int32_t block = f->block_of[i];
+        if (block < 0 || f->dof[block + 1] - f->dof[block] <= linear) {
+            continue;
+        }
+        const double* v = step->v_problem + f->dof[block] + linear;
+        const vec3 w = linear == 2 ? v3(0, 0, v[0]) : v3_from(v);
+        const mat3 slope = perpi_turn_slope(&in, i, w);
+        double *g = G + 9 * (size_t)block, *k = K + 9 * (size_t)block;
+        if (linear == 2) {
+            g[8] = slope.m[2][2];
+            k[8] *= g[8];
+            continue;
+        }
+        const vec3 turn = perpi_turn_of(&in, i, w);
+        const mat3 end = m3_mm(perpi_turn_derivative(turn), slope);
+        mat3 stiffness = m3_mm(m3_at(k), end);
+        if (!perpi_inertia_round(&step->model->body[i])) {
+            const mat3 D = momentum_slope(step, &in, i, w);
+            for (int n = 0; n < 9; ++n) {
+                stiffness.m[n / 3][n % 3] -= D.m[n / 3][n % 3];
+            }
+        }
+        memcpy(g, end.m, sizeof end.m);
+        memcpy(k, stiffness.m, sizeof stiffness.m);
+    }
+}
+
+/* The rows R of joints at the end by rotations of its bodies -> by their angular velocities, over h. */
+static void follow_turns(const perpi_step* step, const double* G, double* R)
+{
+    const perpi_formulation* f = step->formulation;
+    const int32_t linear = step->model->dimension;
+    for (int32_t k = 0; k < f->joint_count; ++k) {
+        const perp_constraint* c = &f->constraint[f->contact_count + k];
+        double* at = R + c->jac;
+        for (int side = 0; side < 2 && f->place[k].slot == 0; ++side) {
+            const int32_t block = c->block[side];
+            const int32_t n = block >= 0 ? f->dof[block + 1] - f->dof[block] : 0;
+            for (int32_t r = 0; r < c->rows; ++r, at += n) {
+                if (n == 6) {
+                    const vec3 y = m3_tmul(m3_at(G + 9 * (size_t)block), v3_from(at + 3));
+                    v3_to(y, at + 3);
+                } else if (n == 3 && linear == 2) {
+                    at[2] *= G[9 * (size_t)block + 8];
+                }
+            }
         }
     }
 }
@@ -238,7 +334,7 @@ static double part_of_motion(const perpi_step* step, const double* z)
 static perp_status reserve_middle(perpi_step* step)
 {
     const perp_contact_problem* P = &step->formulation->problem;
-    const size_t count = 9 * (size_t)P->block_count + (size_t)P->dof_count + (size_t)P->row_count;
+    const size_t count = 18 * (size_t)P->block_count + (size_t)P->dof_count + (size_t)P->row_count;
     const perp_status status = perpi_grow(step->context, &step->middle, &step->middle_capacity,
                                           count, sizeof *step->middle);
     return status == PERP_OK ? perpi_joint_system_reserve(step->system, step->formulation) : status;
@@ -302,7 +398,8 @@ static perp_status improve(perpi_step* step, bool solved, double before, double*
     perpi_formulation* f = step->formulation;
     perpi_joint_system* s = step->system;
     const size_t dofs = (size_t)f->problem.dof_count;
-    double *K = step->middle, *z = K + 9 * (size_t)f->problem.block_count, *e = z + dofs;
+    double *K = step->middle, *G = K + 9 * (size_t)f->problem.block_count;
+    double *z = G + 9 * (size_t)f->problem.block_count, *e = z + dofs;
     double *r = perpi_joint_system_r(s), *R = perpi_joint_system_R(s);
     bool taken = false;
     *error = INFINITY;
@@ -312,6 +409,7 @@ static perp_status improve(perpi_step* step, bool solved, double before, double*
     const double open = perpi_formulation_end_rows(f, step->model, step->h, step->to->q,
                                                    step->input, step->p_problem, e, R);
     find_stiffness(step, R, K);
+    find_turns(step, G, K);
     const perp_status status =
         perpi_joint_system_begin(s, f, solved ? step->p_problem : NULL, K, &taken);
     if (status != PERP_OK || !taken) {
@@ -322,11 +420,12 @@ static perp_status improve(perpi_step* step, bool solved, double before, double*
     const double moved = part_of_motion(step, z);
     *error = open >= moved ? open : moved;
     *error = isfinite(open) && isfinite(moved) ? *error : INFINITY;
-    if (*error <= GOAL || (*error <= ENOUGH && *error > 0.5 * before)) {
+    if (*error <= GOAL || (*error <= ENOUGH && (*error > 0.5 * before || before <= SQUARED))) {
         perpi_formulation_set_b(f, step->model, step->v_problem, e);
         *good = true;
         return PERP_OK;
     }
+    follow_turns(step, G, R); /* not of a good point: a projection of velocities takes R as it is */
     if (!isfinite(*error) || !perpi_joint_system_factor(s, f, R)) {
         *error = INFINITY;
         return PERP_OK;
@@ -377,30 +476,41 @@ static perp_status accept_middle(perpi_step* step, bool solved, bool* within)
     return status;
 }
 
-perp_status perpi_solve_middle(perpi_step* step, bool solved, bool* done)
+/* The first guess of the mean velocities: those of the start; turned: with the body's linear velocity turned
+ * by half of its rotation, as about a fixed point. */
+static void guess_mean(perpi_step* step, bool turned)
+{
+    const perp_model* model = step->model;
+    memcpy(step->to->v, step->v_from, (size_t)step->v_size * sizeof *step->to->v);
+    for (int32_t i = 0; turned && i < (int32_t)model->body_count; ++i) {
+        const vec3 w = perpi_state_rate(model, step->v_from, i);
+        const vec3 v = perpi_state_velocity(model, step->v_from, i);
+        if (model->body[i].dofs > 0) {
+            perpi_state_set_velocity(model, step->to->v, i,
+                                     q4_rotate(q4_exp(v3_scale(0.5 * step->h, w)), v), w);
+        }
+    }
+}
+
+/* Newton's method. *good: it has converged, after *count steps. */
+static perp_status search_middle(perpi_step* step, bool solved, bool turned, bool* good,
+                                 int32_t* count)
 {
     perpi_formulation* f = step->formulation;
-    *done = false;
-    if (step->kept.joints || is_displaced(step) || has_force_rows(step) ||
-        f->problem.group_count > 0 || (solved && !is_free(step))) {
-        return PERP_OK;
-    }
     double before = INFINITY, error = INFINITY;
-    bool good = false, within = false;
     perp_status status = PERP_OK;
-    int32_t count = 0;
-    memcpy(step->to->v, step->v_from, (size_t)step->v_size * sizeof *step->to->v);
-    for (; status == PERP_OK && count < MAX_NEWTON; ++count) {
+    guess_mean(step, turned);
+    for (*count = 0; status == PERP_OK && *count < MAX_NEWTON; ++*count) {
         status = formulate_middle(step);
-        if (status == PERP_OK && count == 0) {
+        if (status == PERP_OK && *count == 0) {
             status = reserve_middle(step);
         }
         if (status != PERP_OK) {
             return status;
         }
-        if (count == 0 && !solved) {
+        if (*count == 0 && (!solved || turned)) {
             perpi_step_guess(step, step->from->v);
-        } else if (count == 0) {
+        } else if (*count == 0) {
             for (int32_t i = 0; i < f->rows; ++i) {
                 step->p_problem[i] *= f->theta;
             }
@@ -409,11 +519,28 @@ perp_status perpi_solve_middle(perpi_step* step, bool solved, bool* done)
         if (solved) {
             keep_bounds(step);
         }
-        status = improve(step, solved, before, &error, &good);
-        if (good || !isfinite(error)) {
+        status = improve(step, solved, before, &error, good);
+        if (*good || !isfinite(error)) {
             break;
         }
         before = error;
+    }
+    return status;
+}
+
+perp_status perpi_solve_middle(perpi_step* step, bool solved, bool* done)
+{
+    perpi_formulation* f = step->formulation;
+    *done = false;
+    if (step->kept.joints || is_displaced(step) || has_force_rows(step) ||
+        f->problem.group_count > 0 || (solved && !is_free(step))) {
+        return PERP_OK;
+    }
+    bool good = false, within = false;
+    int32_t count = 0;
+    perp_status status = search_middle(step, solved, false, &good, &count);
+    if (status == PERP_OK && !good && step->settings.joint_chosen) {
+        status = search_middle(step, solved, true, &good, &count);
     }
     if (status != PERP_OK || !good) {
         return status;

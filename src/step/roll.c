@@ -6,14 +6,15 @@
  *                q' = q + h v*,  v' = 2 v* - v,  I' w' = L + h torque_m + r_m x p
  *            where the index m is the middle: inertia, forces, contact point and normal are those of the pose
  *            half way. The laws hold for u' = J' v', the relative velocity at the contact of the end,
- *                0 <= p_n  perp  u'_n + 2 gap'/h >= 0,   p_t in F(mu p_n), most dissipative for u'_t.
+ *                0 <= p_n  perp  u'_n + 2 gap'/h >= 0,   p_t in F(mu p_n), most dissipative for u'_t,
+ *            or for the slip of the middle J_m v* where a body slides faster than friction can stop in the step.
  *            The gap term is that of the end, too, and small there: it keeps errors of the order of h^3 from
  *            adding up. Second order in h; a step loses energy of the order of h^4, and what the
  *            laws of the end have taken from an impact it does not give back, as mean velocities would.
  * Problem    rows of v*: J_m v* + b, with J_m of the middle and b (gap and drift of the contact, which are
  *            recorded) such that J_m v* + b = (u'_n + 2 gap'/h)/4 and u'_t/2 at the end that v* leads to.
  *            These have the derivative J_m by v* but for terms of the order of h w: problems are
- *            formulated at the answer of the last one until it holds at its own end.
+ *            formulated at the answer of the last one until it holds at its own end. b_t = 0 for the slip of the middle.
  *
  * Only where every body has one contact with a fixed body, and approaches it no faster than its own
  * acceleration allows in a step: an impact has no middle. Derivation: docs/notation.md.
@@ -26,9 +27,12 @@
 
 enum { MAX_ITERATIONS = 30, PLAIN_ITERATIONS = 2 };
 /* Residuals of the laws at the end of the step: where to stop, and where to stop if another iteration no
- * longer halves them. */
-static const double GOAL = 1e-12;
+ * longer halves them; and where acceleration only adds rounding. */
+static const double GOAL = 1e-14;
 static const double ENOUGH = 1e-10;
+static const double NEAR = 1e-9;
+/* Of each solve. */
+static const double SHARP = 1e-13;
 /* Bodies that turn further in a step have the contact of the start. */
 static const double LARGEST_TURN = 0.5;
 
@@ -77,7 +81,19 @@ static bool is_closing(const perpi_step* step, const perp_contact* c, int32_t bo
     return closing;
 }
 
-/* Every dynamic body has exactly one contact that closes, with a fixed body, and does not hit it. */
+/* The contacts of a list that press a body. */
+static int32_t count_pressing(const perpi_contact_list* list, int32_t body)
+{
+    int32_t count = 0;
+    for (size_t k = 0; k < list->count; ++k) {
+        const perp_contact* c = &list->item[k];
+        count += c->impulse[0] > 0.0 && (c->body_a == body || c->body_b == body);
+    }
+    return count;
+}
+
+/* Every dynamic body has one contact that closes, with a fixed body, and does not hit it; a second one may be
+ * near (the other rim of a coin that stands up), but did not press in the last step. */
 static bool may_roll(const perpi_step* step)
 {
     const perp_model* model = step->model;
@@ -101,8 +117,9 @@ static bool may_roll(const perpi_step* step)
             }
         }
         const double turn = step->h * v3_norm(perpi_state_rate(model, step->from->v, i));
-        rolls =
-            rolls && (model->body[i].dofs == 0 || (closing == 1 && !hits && turn <= LARGEST_TURN));
+        rolls = rolls && (model->body[i].dofs == 0 ||
+                          (closing >= 1 && closing <= 2 && !hits && turn <= LARGEST_TURN &&
+                           count_pressing(&step->from->contacts, i) < 2));
     }
     return rolls;
 }
@@ -133,16 +150,39 @@ static vec3 rate_at_end(const perpi_step* step, int32_t body, const perpi_pose* 
     return m3_mul(end->R, m3_mul(m3_inverse(b->inertia), m3_tmul(end->R, L)));
 }
 
+/* Whether a contact of the start slides so fast that friction cannot stop it in the step: friction then has
+ * the direction of the mean slip, of second order. A slip that ends within the step would be reversed. */
+static bool slides_on(const perpi_step* step, const perp_contact* c)
+{
+    const perp_model* model = step->model;
+    if (c == NULL) {
+        return false;
+    }
+    const int32_t i = body_of(model, c);
+    const perpi_body* body = &model->body[i];
+    const vec3 x = perpi_state_pose(model, step->q_from, i).x, n = v3_from(c->normal);
+    const vec3 w = perpi_state_rate(model, step->v_from, i);
+    const vec3 u = speed_at(model, c, x, perpi_state_velocity(model, step->v_from, i), w);
+    const vec3 r = v3_sub(v3_from(c->point), x);
+    const mat3* I = &body->inertia;
+    const double least =
+        model->dimension == 2 ? I->m[2][2] : fmin(I->m[0][0], fmin(I->m[1][1], I->m[2][2]));
+    const double push = v3_norm(body->gravity) + v3_dot(w, w) * v3_norm(r);
+    const double stop = step->h * push * (c->mu * (1.0 + body->mass * v3_dot(r, r) / least) + 1.0);
+    return v3_norm(v3_madd(u, -v3_dot(n, u), n)) > stop;
+}
+
 /* b of a contact c of the middle, e the same feature at the end, into c->drift. */
 static void set_drift(const perpi_step* step, perp_contact* c, const perp_contact* e)
 {
     const perp_model* model = step->model;
+    const perpi_step_input in = perpi_step_inputs(step);
     const int32_t body = body_of(model, c);
     const vec3 v = perpi_state_velocity(model, step->v_from, body);
     const vec3 mean = perpi_state_velocity(model, step->to->v, body);
     const vec3 turn = perpi_state_rate(model, step->to->v, body);
-    const perpi_pose middle = perpi_middle_pose(model, step->h, step->to->v, body,
-                                                perpi_state_pose(model, step->q_from, body));
+    const perpi_pose middle =
+        perpi_middle_pose(&in, step->to->v, body, perpi_state_pose(model, step->q_from, body));
     const perpi_pose end = perpi_state_pose(model, step->to->q, body);
     const vec3 n = v3_from(c->normal), t = v3_from(c->tangent), o = v3_cross(n, t);
     const vec3 now = speed_at(model, c, middle.x, mean, turn);
@@ -152,8 +192,9 @@ static void set_drift(const perpi_step* step, perp_contact* c, const perp_contac
     const double away = v3_dot(normal, then);
     const vec3 along = v3_madd(then, -away, normal);
     c->drift[0] = 0.25 * away + 0.5 * e->gap / step->h - v3_dot(n, now) - c->gap / step->h;
-    c->drift[1] = 0.5 * v3_dot(t, along) - v3_dot(t, now);
-    c->drift[2] = 0.5 * v3_dot(o, along) - v3_dot(o, now);
+    const bool slides = slides_on(step, find_key(&step->roll.start, c->key));
+    c->drift[1] = slides ? 0.0 : 0.5 * v3_dot(t, along) - v3_dot(t, now);
+    c->drift[2] = slides ? 0.0 : 0.5 * v3_dot(o, along) - v3_dot(o, now);
 }
 
 /* Contacts of the middle into step->to->contacts, and those of the end into step->roll.end, for the mean
@@ -170,8 +211,8 @@ static perp_status place_contacts(perpi_step* step, bool* seen)
         status = find_contacts(step, step->from->time + step->h, &roll->end);
     }
     for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
-        step->pose[i] = perpi_middle_pose(model, step->h, step->to->v, i,
-                                          perpi_state_pose(model, step->q_from, i));
+        step->pose[i] =
+            perpi_middle_pose(&in, step->to->v, i, perpi_state_pose(model, step->q_from, i));
     }
     if (status == PERP_OK) {
         status = find_contacts(step, step->from->time + 0.5 * step->h, &roll->middle);
@@ -217,12 +258,30 @@ static perp_status formulate_roll(perpi_step* step)
     return status;
 }
 
+/* Contacts that press only by the rounding of a solver do not press. */
+static void clear_slight(perpi_step* step)
+{
+    static const double SLIGHT = 1e-9; /* of the largest impulse */
+    const perpi_formulation* f = step->formulation;
+    double largest = 0.0;
+    for (int32_t i = 0; i < f->contact_count; ++i) {
+        const double p = step->p_problem[f->constraint[i].row];
+        largest = p > largest ? p : largest;
+    }
+    for (int32_t i = 0; i < f->contact_count; ++i) {
+        double* p = step->p_problem + f->constraint[i].row;
+        if (!(p[0] > SLIGHT * largest)) {
+            memset(p, 0, (size_t)f->constraint[i].rows * sizeof *p);
+        }
+    }
+}
+
 /* The answer of the problem as the next mean velocities. */
-static perp_status solve_roll(perpi_step* step, int32_t count, bool* solved)
+static perp_status solve_roll(perpi_step* step, bool accelerated, bool* solved)
 {
     perpi_outer* outer = &step->outer;
     const perp_solve_options options =
-        perpi_step_options(step, GOAL < step->tolerance ? GOAL : step->tolerance);
+        perpi_step_options(step, SHARP < step->tolerance ? SHARP : step->tolerance);
     const int32_t iterations = step->report.iterations;
     const perp_status status =
         perp_contact_solve(step->solver, &step->formulation->problem, &options, true,
@@ -233,11 +292,12 @@ static perp_status solve_roll(perpi_step* step, int32_t count, bool* solved)
     if (!*solved) {
         return status;
     }
+    clear_slight(step);
     memcpy(outer->v, step->to->v, (size_t)step->v_size * sizeof *outer->v);
     perpi_unpack(step->formulation, step->model, step->v_problem, step->p_problem,
                  step->to->contacts.item, step->to->joint);
     perpi_step_take_velocities(step);
-    if (count >= PLAIN_ITERATIONS) {
+    if (accelerated) {
         perpi_anderson_next(&outer->anderson, outer->v, step->to->v, step->to->v);
     }
     return PERP_OK;
@@ -247,16 +307,39 @@ static perp_status solve_roll(perpi_step* step, int32_t count, bool* solved)
 static bool is_pressed(const perpi_step* step)
 {
     const perp_model* model = step->model;
-    const perpi_contact_list* list = &step->to->contacts;
     bool pressed = true;
     for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
-        int32_t count = 0;
-        for (size_t k = 0; k < list->count; ++k) {
-            count += list->item[k].impulse[0] > 0.0 && body_of(model, &list->item[k]) == i;
-        }
-        pressed = pressed && (model->body[i].dofs == 0 || count == 1);
+        pressed =
+            pressed && (model->body[i].dofs == 0 || count_pressing(&step->to->contacts, i) == 1);
     }
     return pressed;
+}
+
+/* Whether contacts add more energy than the error of a motion that the step resolves: where the contact moves
+ * far over a body (flat sides, thin rims), directions of the middle are not those of the step. */
+static bool gains(const perpi_step* step)
+{
+    static const double MOST = 0.01; /* of the kinetic energy */
+    const perpi_formulation* f = step->formulation;
+    const double* M = f->M;
+    double work = 0.0, kinetic = 0.0;
+    for (int32_t i = 0; i < f->contact_count; ++i) {
+        const int32_t row = f->constraint[i].row;
+        const double* p = step->p_problem + row;
+        work += p[0] * perpi_formulation_speed(f, i, 0, step->v_problem);
+        for (int32_t r = 1; r < f->constraint[i].rows; ++r) { /* beside what friction takes */
+            work -= p[r] * f->b[row + r];
+        }
+    }
+    for (int32_t block = 0; block < f->problem.block_count; ++block) {
+        const int32_t first = f->dof[block], n = f->dof[block + 1] - first;
+        for (int32_t i = 0; i < n; ++i, M += n) {
+            for (int32_t k = 0; k < n; ++k) {
+                kinetic += 0.5 * step->v_problem[first + i] * M[k] * step->v_problem[first + k];
+            }
+        }
+    }
+    return !(work / f->theta <= MOST * kinetic);
 }
 
 static perp_status iterate(perpi_step* step, bool* done)
@@ -280,12 +363,12 @@ static perp_status iterate(perpi_step* step, bool* done)
             before = worst;
         }
         if (status == PERP_OK && !*done) {
-            status = solve_roll(step, i, &solved);
+            status = solve_roll(step, i >= PLAIN_ITERATIONS && before > NEAR, &solved);
         }
     }
     if (*done) {
         step->report.outcome = PERP_OUTCOME_SOLVED;
-        *done = is_pressed(step);
+        *done = is_pressed(step) && !gains(step);
     }
     return status;
 }

@@ -80,6 +80,7 @@ typedef struct perpi_kept_overlap {
     int32_t body_a, body_b; /* of these two bodies */
     bool any, all;          /* of all */
     bool joints;            /* and the errors of the joints */
+    bool smooth;            /* before that: their overlap is corrected without friction */
     double deepest;
 } perpi_kept_overlap;
 
@@ -140,6 +141,7 @@ struct perpi_step {
     perpi_formulation* formulation;
     double tolerance;        /* of the residual check */
     double margin_given;     /* by the scene; NaN: from the motion */
+    double margin_least;     /* of a body, from the motion */
     double nominal_h, error; /* the scene's step; the error of adaptive steps, 0: fixed */
     double longest;          /* the longest step */
     int32_t q_size, v_size, s_size;
@@ -170,6 +172,7 @@ struct perpi_step {
 
     /* contacts */
     perpi_pose* pose;          /* per body */
+    const double* posed;       /* the state that they were made from in this step */
     double* margin;            /* per body */
     perpi_turn* turn;          /* per body: how far it turns in the step; see margin.c */
     double* turn_most;         /* per body: a bound of that */
@@ -279,6 +282,8 @@ void perpi_step_poses(perpi_step* step, const double* q);
 void perpi_carry_impulses(const perpi_contact_list* from, perpi_contact_list* to);
 /* The exception of a pair of shapes; the count if there is none. */
 size_t perpi_exception_of(const perpi_step* step, uint64_t key);
+/* Whether the contact model matters to a pair of shapes: a body on a plane has the same contacts under any. */
+bool perpi_may_have_groups(const perpi_step* step, uint64_t key);
 
 /* diagnose.c: PERP_ERROR_SOLVE with the remaining residual and its location. */
 PERP_NODISCARD perp_status perpi_step_diagnose(const perpi_step* step);

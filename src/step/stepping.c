@@ -1,6 +1,7 @@
 /* src/step/stepping.c - functions shared by steppers: input, formulation, solution, advance. */
 #include <string.h>
 
+#include "problem/operators.h"
 #include "step/layer_ties.h"
 #include "step/pack.h"
 #include "step/step.h"
@@ -14,6 +15,7 @@ perpi_step_input perpi_step_inputs(const perpi_step* step)
                               .t = step->from->time,
                               .h = step->h,
                               .q = step->q_from,
+                              .pose = step->posed == step->q_from ? step->pose : NULL,
                               .v = step->v_from,
                               .extra = step->has_extra ? step->extra : NULL,
                               .contact = step->to->contacts.item,
@@ -93,10 +95,8 @@ perp_status perpi_step_accept(perpi_step* step, double tolerance)
     if (report->outcome != PERP_OUTCOME_SOLVED && !step->accept_unsolved) {
         return perpi_step_diagnose(step);
     }
-    for (int32_t i = 0; i < f->problem.dof_count; ++i) {
-        if (!isfinite(step->v_problem[i])) {
-            return perpi_step_diagnose(step); /* not even keep_going accepts this */
-        }
+    if (!perpi_all_finite((size_t)f->problem.dof_count, step->v_problem)) {
+        return perpi_step_diagnose(step); /* not even keep_going accepts this */
     }
     perpi_step_take_velocities(step);
     return PERP_OK;
@@ -171,7 +171,9 @@ perp_status perpi_step_advance(perpi_step* step)
     if (offset != NULL) {
         perpi_displace(step->model, offset, false, step->to->q);
     }
-    const perpi_step_input in = perpi_step_inputs(step);
+    perpi_step_input in = perpi_step_inputs(step);
+    in.middle = step->formulation->middle;
+    in.rolls = step->formulation->rolls;
     const perp_status status = step->stepper->advance(&in, step->to->q, step->to->v);
     if (status == PERP_OK && step->formulation->middle) {
         perpi_step_extend(step);

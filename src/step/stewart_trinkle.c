@@ -6,6 +6,7 @@
  *            quaternion's length and is exact for a constant omega; "rotation": "linear" gives the
  *            papers' update, followed by normalisation. First order in h.
  */
+#include "step/chord.h"
 #include "step/step.h"
 
 /* q + h G(q) omega [B09 (2.16)], back to unit length. */
@@ -69,7 +70,8 @@ perp_status perpi_advance(const perpi_step_input* in, double* q, double* v)
         }
         if (model->dimension == 2) {
             for (int32_t j = 0; j < body->dofs; ++j) {
-                q[3 * i + j] += h * v[3 * i + j];
+                q[3 * i + j] +=
+                    j < 2 ? h * v[3 * i + j] : perpi_turn_of(in, i, v3(0, 0, v[3 * i + 2])).z;
             }
             continue;
         }
@@ -83,7 +85,7 @@ perp_status perpi_advance(const perpi_step_input* in, double* q, double* v)
         const quat old = {s[3], s[4], s[5], s[6]};
         const quat next = in->settings->linear_rotation
                               ? linear_update(old, h, w)
-                              : q4_unit(q4_mul(q4_exp(v3_scale(h, w)), old));
+                              : q4_unit(q4_mul(q4_exp(perpi_turn_of(in, i, w)), old));
         s[3] = next.w;
         s[4] = next.x;
         s[5] = next.y;

@@ -424,11 +424,13 @@ static perp_status read_study(perpi_reader* r, perp_study* s)
 
 /* ---- with the scene ---------------------------------------------------------------------------*/
 
-/* Designs and estimates take derivatives, which middle steps with contacts do not have: all their runs have
- * the contacts of the start, unless the scene asks for others. */
+/* Estimates that write the equations of the steps themselves have the contacts of the start in them: so have their
+ * runs, unless the scene asks for others. */
 static perp_status name_direction(const perp_study* s, perp_scene* scene)
 {
-    if ((s->design == NULL && s->estimate == NULL) ||
+    if (s->estimate == NULL ||
+        (s->estimate->method != PERPI_ESTIMATE_MPEC &&
+         s->estimate->method != PERPI_ESTIMATE_LAWS) ||
         !perp_sim_def_from_scene(scene).rolling_choice ||
         strstr(perp_scene_text(scene), "\"contact_direction\"") == NULL) {
         return PERP_OK;

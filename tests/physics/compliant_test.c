@@ -672,3 +672,66 @@ TEST(points_of_contact_that_appear_bring_no_energy)
     TEST_PRINT("largest gain of a step, of the kinetic energy at the start: %.3f", most);
     CHECK_AT_MOST(most, 0.25); /* 2.9 with whole springs */
 }
+
+/* The largest energy of a run above that at its start, over the kinetic energy at the start or what the
+ * weight could give. */
+static double largest_gain(scene_sim* s, double scale)
+{
+    const double start = perp_sim_energy(s->sim).total;
+    double most = -INFINITY;
+    while (!perp_sim_finished(s->sim)) {
+        if (perp_sim_step(s->sim) != PERP_OK) {
+            return INFINITY;
+        }
+        const double gain = (perp_sim_energy(s->sim).total - start) / scale;
+        most = gain <= most ? most : gain;
+    }
+    return most;
+}
+
+/* Of two boxes that rock on each other the directions of a face and of crossing edges are about as deep,
+ * and take turns to be the shallowest: the layers of all of them act. */
+TEST(soft_boxes_that_rock_on_each_other_gain_no_energy)
+{
+    double most = -INFINITY;
+    for (int i = 0; i < 24; ++i) {
+        const char* type = i < 12 ? "'box'" : "'polyhedron','solid':'block'";
+        scene_sim s = scene_sim_open(
+            "{'gravity':[0,0,-9.81],'step':0.0041,'duration':0.3,'stepper':%s,"
+            "'friction':{'default':0.1},'bodies':["
+            "{'name':'ground','type':'static','shapes':[{'type':'plane','normal':[0,0,1]}]},"
+            "{'name':'low','mass':0.0037,'position':[%.17g,-0.00046,0.0068],"
+            "'compliance':{'stiffness':166,'damping':0.015,'max_deflection':0.0015},"
+            "'shapes':[{'type':%s,'size':[0.0073,0.0158,0.0136]}]},"
+            "{'name':'high','mass':0.0034,'position':[0.00089,%.17g,0.01935],"
+            "'compliance':{'stiffness':112,'damping':0.04,'max_deflection':0.0021},"
+            "'shapes':[{'type':%s,'size':[0.0127,0.01526,0.0115]}]}]}",
+            i % 2 == 0 ? MIDPOINT : EULER, -0.00065 - 0.0001 * (i % 12 / 2), type,
+            0.00045 + 0.00002 * (i % 12), type);
+        REQUIRE(s.sim != NULL);
+        const double gain = largest_gain(&s, 0.0071 * G * 0.00033); /* down to where they rest */
+        most = gain <= most ? most : gain;
+        scene_sim_close(&s);
+    }
+    TEST_PRINT("largest gain %.3f of the weight's work", most);
+    CHECK_AT_MOST(most, 0.05);
+}
+
+/* A layer that is found once it is compressed has energy that nothing gave: a small `margin` is no reason
+ * to find it late. */
+TEST(a_small_margin_gives_fast_soft_bodies_no_energy)
+{
+    for (int i = 0; i < 4; ++i) {
+        scene_sim s = scene_sim_open(
+            "{'dimension':2,'gravity':[0,0],'step':0.03,'duration':0.6,'margin':%g,'stepper':%s,"
+            "'friction':{'cone':'none'},'bodies':["
+            "{'name':'wall','type':'static','position':[2,0],'shapes':[{'type':'box','size':"
+            "[0.4,9]}]},{'name':'ball','mass':100,'velocity':[40,0],'compliance':{'stiffness':7e6},"
+            "'shapes':[{'type':'circle','radius':0.75}]}]}",
+            i < 2 ? 0.0 : 0.09, i % 2 == 0 ? MIDPOINT : EULER);
+        REQUIRE(s.sim != NULL);
+        CHECK_AT_MOST(largest_gain(&s, perp_sim_energy(s.sim).kinetic), 1e-9);
+        CHECK_AT_MOST(scene_sim_body(&s, "ball").position[0], 1.8);
+        scene_sim_close(&s);
+    }
+}

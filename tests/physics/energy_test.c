@@ -225,14 +225,19 @@ static scene_sim links(int count, int dimension, bool boxes, double size, double
         if (i > 0) {
             (void)snprintf(before, sizeof before, "b%d", i - 1);
         }
-        tied += (size_t)snprintf(joints + tied, sizeof joints - tied,
-                                 "%s{'name':'j%d','type':'%s','a':'%s','b':'b%d','at':[%.17g,0%s]}",
-                                 i > 0 ? "," : "", i, dimension == 2 ? "revolute" : "spherical",
-                                 before, i, size * i, dimension == 2 ? "" : ",0");
+        tied +=
+            (size_t)snprintf(joints + tied, sizeof joints - tied,
+                             "%s{'name':'j%d','type':'%s','a':'%s','b':'b%d','at':[%.17g,%g%s]}",
+                             i > 0 ? "," : "", i, dimension == 2 ? "revolute" : "spherical", before,
+                             i, size * i, boxes ? 0.2 * size * i : 0.0, dimension == 2 ? "" : ",0");
     }
     return scene_sim_open("{'dimension':%d,'gravity':%s,'step':%.17g,'duration':20,"
                           "'bodies':[%s],'joints':[%s]}",
-                          dimension, dimension == 2 ? "[0,-9.81]" : "[0,0,-9.81]", h, text, joints);
+                          dimension,
+                          dimension == 2 ? "[0,-9.81]"
+                          : boxes        ? "[0,3,-9.81]"
+                                         : "[0,0,-9.81]",
+                          h, text, joints);
 }
 
 /* Open mechanisms that meet nothing have middle steps by default: E does not go up and down by
@@ -253,13 +258,13 @@ TEST(pendulums_of_all_sizes_keep_their_energy)
         }
         printf("  %d links of %g m, %d-D: growth %.1e and %.1e, end %.1e and %.1e\n", count,
                size[i % 5], dimension, g[0].whole, g[1].whole, g[0].end, g[1].end);
-        if (count == 2 && size[i % 5] < 0.1) {
-            continue; /* the outer link turns by more than half a radian in a step of 10 ms: up to 5 % */
+        /* Also where the outer link turns by a radian in a step (2 of 5 cm): by the chord (step/chord.h). */
+        if (boxes && count == 2 && size[i % 5] < 0.2) {
+            continue; /* rods that turn by radians in a step: Newton's method may fail in single steps */
         }
-        CHECK_AT_MOST(g[0].whole, 0.02);
-        /* motion that is chaotic: another moment of fast rotation may be the largest */
-        CHECK_AT_MOST(g[0].whole, fmax(g[0].half, 0.0) + (count == 2 ? 0.005 : 0.001));
-        CHECK_AT_MOST(g[1].whole, fmax(g[0].whole / 1.7, 1e-5));
+        CHECK_AT_MOST(g[0].whole, 1e-9);
+        CHECK_AT_MOST(g[1].whole, 1e-9);
+        CHECK_AT_MOST(fabs(g[0].end), 1e-9);
     }
 }
 
@@ -339,7 +344,8 @@ TEST(eulers_disk_spins_down)
 /* ---- singular configurations -------------------------------------------------------------------------*/
 
 /* Links in a line between two walls, with or without a blow on the middle one. */
-static scene_sim taut_chain(int links, int dimension, bool corrected, double blow, double h)
+static scene_sim taut_chain(const char* stepper, int links, int dimension, bool corrected,
+                            double blow, double h)
 {
     char text[8192], joints[4096];
     size_t used = 0, tied = 0;
@@ -369,9 +375,9 @@ static scene_sim taut_chain(int links, int dimension, bool corrected, double blo
                                  i > 0 ? "," : "", i, dimension == 2 ? "revolute" : "spherical", a,
                                  b, 0.2 * i, dimension == 2 ? "" : ",0");
     }
-    return scene_sim_open("{'dimension':%d,'gravity':%s,'step':%g,'duration':20,"
+    return scene_sim_open("{'stepper':'%s','dimension':%d,'gravity':%s,'step':%g,'duration':20,"
                           "'joint_correction':%s,'bodies':[%s],'joints':[%s]}",
-                          dimension, dimension == 2 ? "[0,-9.81]" : "[0,0,-9.81]", h,
+                          stepper, dimension, dimension == 2 ? "[0,-9.81]" : "[0,0,-9.81]", h,
                           corrected ? "true" : "false", text, joints);
 }
 
@@ -381,10 +387,26 @@ TEST(a_taut_chain_gains_no_energy)
         const int links = 2 + 2 * (i % 3), dimension = i % 2 == 0 ? 2 : 3;
         const bool corrected = i / 6 == 1;
         const double blow = i % 4 == 1 ? 1.0 : 0.0;
-        scene_sim s = taut_chain(links, dimension, corrected, blow, 0.01);
+        scene_sim s = taut_chain("stewart-trinkle", links, dimension, corrected, blow, 0.01);
         const growth g = watch(&s, 10.0);
         printf("  %d links, %d-D, %s, blow %g: growth %.2f %%, end %.2f %%\n", links, dimension,
                corrected ? "corrected" : "plain", blow, 100 * g.whole, 100 * g.end);
+        CHECK(!g.failed);
+        CHECK_AT_MOST(g.whole, 0.02);
+        scene_sim_close(&s);
+    }
+}
+
+/* These take no spin at the middle of the step, and oscillate more. */
+TEST(a_taut_chain_gains_no_energy_with_other_steppers_of_the_start)
+{
+    for (int i = 0; i < 12; ++i) {
+        const char* stepper = i < 6 ? "compliant" : "anitescu-potra";
+        const int links = 2 + 2 * (i % 3), dimension = i % 2 == 0 ? 2 : 3;
+        scene_sim s = taut_chain(stepper, links, dimension, false, i % 4 == 1 ? 1.0 : 0.0, 0.01);
+        const growth g = watch(&s, 5.0);
+        TEST_PRINT("%s, %d links, %d-D: growth %.2f %%, end %.2f %%", stepper, links, dimension,
+                   100 * g.whole, 100 * g.end);
         CHECK(!g.failed);
         CHECK_AT_MOST(g.whole, 0.02);
         scene_sim_close(&s);

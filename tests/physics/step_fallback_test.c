@@ -346,3 +346,32 @@ TEST(an_impact_gives_no_energy_where_groups_overlap)
         scene_sim_close(&s);
     }
 }
+
+/* Three pieces in a block have three directions of least depth, and friction between them: they are wedged,
+ * and no impulses push them out at depth/h. Without friction there are. */
+TEST(a_body_of_pieces_that_is_shot_into_a_block_is_pushed_out_again)
+{
+    int inside = 0;
+    for (int i = 0; i < 10; ++i) {
+        scene_sim s = scene_sim_open(
+            "{'step':0.0025,'duration':0.05,'contact':'corrective','friction':{'default':1.5},"
+            "'bodies':[{'name':'b','mass':0.004,'inertia':[2.7e-7,2.6e-7,2.3e-7],"
+            "'position':[0.004,0.0045,-0.045],'velocity':[0,0,%g],"
+            "'axis_angle':[1,0.3,0.5,%g],'shapes':["
+            "{'type':'capsule','radius':0.0028,'length':0.0076,'position':[0.0094,0.001,0.001],"
+            "'axis_angle':[1,1,0,1.2]},"
+            "{'type':'box','size':[0.0076,0.0057,0.0094],'position':[-0.0066,0.0068,0.0005],"
+            "'axis_angle':[0,1,1,0.7]},"
+            "{'type':'box','size':[0.0076,0.0057,0.0094],'position':[-0.0032,-0.0089,-0.0012],"
+            "'axis_angle':[1,0,1,0.9]}]},"
+            "{'name':'block','mass':0.1,'shapes':[{'type':'polyhedron','solid':'icosahedron',"
+            "'radius':0.035}]}]}",
+            14.0 + 0.4 * i, 0.37 * i);
+        REQUIRE(s.sim != NULL);
+        CHECK_AT_MOST(scene_sim_run(&s), 1e-8);
+        inside += perp_sim_step_info(s.sim).penetration > 1e-4;
+        scene_sim_close(&s);
+    }
+    TEST_PRINT("%d of 10 are still inside", inside);
+    CHECK_EQ_INT(inside, 0);
+}

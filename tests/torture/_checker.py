@@ -47,7 +47,7 @@ class Recording:
             corrections = f["solver/corrections"][()].ravel() if "corrections" in f["solver"] and \
                 len(f["solver/corrections"]) == frames else np.zeros(frames, int)
             self.limited = np.isin(corrections, (-1, -3))
-            self.middle = corrections == -2  # steps by the midpoint rule
+            self.middle = (corrections == -2) | (corrections == -4)  # steps by the midpoint rule
             self.impact = f["solver/impact"][:, 0] if "impact" in f["solver"] else \
                 np.zeros(frames, int)
             self.offset = f["contacts/offset"][()]

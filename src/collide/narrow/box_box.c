@@ -168,6 +168,14 @@ static bool find_separating_axis(meeting* m)
     return true;
 }
 
+/* Directions of a smaller separation do not count. */
+static double floor_along(const meeting* m, vec3 n)
+{
+    return m->list->soft && m->s_max < 0.0 && v3_dot(n, m->axis) >= PERPI_SOFT_ALONG
+               ? PERPI_SOFT_DEPTH * m->s_max - PERPI_CANDIDATE_TIE * m->size
+               : m->floor;
+}
+
 /* ---- 2: vertices over faces -------------------------------------------------------------------- */
 
 /* The vertices of `other` over the faces of `owner`. way: +1 if owner is a, whose outward normals
@@ -179,7 +187,8 @@ static perp_status vertex_face(meeting* m, const solid* owner, const solid* othe
     for (int f = 0; f < m->dim; ++f) {
         const double sign = v3_dot(owner->axis[f], v3_sub(other->c, owner->c)) < 0.0 ? -1.0 : 1.0;
         const vec3 out = v3_scale(sign, owner->axis[f]);
-        if (separation(m, v3_scale(way, out)) < m->floor) {
+        const vec3 n = v3_scale(way, out);
+        if (separation(m, n) < floor_along(m, n)) {
             continue;
         }
         for (uint32_t v = 0; v < 1U << m->dim; ++v) {
@@ -265,7 +274,7 @@ static perp_status edge_edge(meeting* m)
                 const perpi_segment b = edge_of(&m->b, e_b);
                 const double gap = v3_dot(n, v3_sub(b.c, a.c));
                 vec3 p_a, p_b;
-                if (gap < m->floor || !(gap <= m->margin) ||
+                if (gap < floor_along(m, n) || !(gap <= m->margin) ||
                     !crossing(&a, &b, w, tiny, &p_a, &p_b)) {
                     continue;
                 }

@@ -38,9 +38,8 @@ static direction climb_separation(const pair* x, direction from, double step, do
         const vec3 t = v3_tangent(from.n), w = v3_cross(from.n, t);
         direction next = from;
         for (int k = 0; k < 8; ++k) {
-            const double angle = 0.78539816339744830962 * k;
-            const vec3 n =
-                v3_unit(v3_madd(v3_madd(from.n, step * cos(angle), t), step * sin(angle), w));
+            const vec3 n = v3_unit(v3_madd(v3_madd(from.n, step * perpi_rim_cosine[k], t),
+                                           step * perpi_rim_sine[k], w));
             const double s = separation(x, n);
             next = s > next.s ? (direction){n, s} : next;
         }
@@ -395,8 +394,9 @@ perp_status perpi_cylinder_cylinder(const perpi_shape* a, const perpi_pose* pose
     if (!(v3_norm(x.rod[1].c) - reach[0] - reach[1] <= margin)) {
         return PERP_OK;
     }
-    const perpi_gjk closest = perpi_gjk_closest(&x.rod[0], perpi_rod_support, &x.rod[1],
-                                                perpi_rod_support, x.rod[1].c, 1e-7 * x.size);
+    const perpi_gjk closest =
+        perpi_gjk_within(&x.rod[0], perpi_rod_support, &x.rod[1], perpi_rod_support, x.rod[1].c,
+                         1e-7 * x.size, margin);
     if (!(closest.distance <= margin)) {
         return PERP_OK;
     }

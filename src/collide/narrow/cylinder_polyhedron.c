@@ -15,7 +15,8 @@
 #include "collide/narrow/round.h"
 #include "shape/polyhedron.h"
 
-enum { CORNERS = 64, EDGE_RIM_LIMIT = 300 };
+enum { CORNERS = 64, EDGE_RIM_LIMIT = 300, ARC_PARTS = 8, ARC_STEPS = 60 };
+#define ARC_FINE 1e-9 /* of an arc */
 
 typedef struct pair {
     const perpi_polyhedron* p;
@@ -50,26 +51,68 @@ static void consider_direction(direction* best, vec3 n, double s, double favour)
     }
 }
 
-/* An edge against the rim: along the arc of directions in which the edge is outermost. */
+/* The directions in which an edge is outermost, w(t) = n0 + t along, 0 <= t <= 1, and a vertex v of it. */
+typedef struct edge_arc {
+    const perpi_rod* rod;
+    vec3 n0, along, v;
+} edge_arc;
+
+static direction arc_direction(const edge_arc* arc, double t)
+{
+    const vec3 n = v3_unit(v3_madd(arc->n0, t, arc->along));
+    return (direction){n, perpi_rod_low(arc->rod, n) - v3_dot(n, arc->v)};
+}
+
+/* The sign of ds/dt. With y the lowest point of the cylinder along w, the separation is
+ * s = w . (y - v) / |w|, and y is stationary. */
+static double arc_slope(const edge_arc* arc, double t)
+{
+    const vec3 w = v3_madd(arc->n0, t, arc->along);
+    const vec3 d = v3_sub(perpi_rod_support(arc->rod, v3_neg(w)), arc->v);
+    return v3_dot(d, arc->along) * v3_dot(w, w) - v3_dot(d, w) * v3_dot(w, arc->along);
+}
+
+/* Where the slope changes from at_lo > 0 to at_hi < 0: by false position, every third time by bisection
+ * because it jumps where the lowest point changes to the other end of the cylinder. */
+static double arc_maximum(const edge_arc* arc, double lo, double hi, double at_lo, double at_hi)
+{
+    double t = lo;
+    int moved = 0; /* the end that moved last: the other one counts half, so that it moves too */
+    for (int i = 0; i < ARC_STEPS && hi - lo > ARC_FINE; ++i) {
+        t = i % 3 == 2 ? 0.5 * (lo + hi) : lo + (hi - lo) * (at_lo / (at_lo - at_hi));
+        const double slope = arc_slope(arc, t);
+        if (slope > 0.0) {
+            at_hi *= moved > 0 ? 0.5 : 1.0;
+            lo = t, at_lo = slope, moved = 1;
+        } else if (slope < 0.0) {
+            at_lo *= moved < 0 ? 0.5 : 1.0;
+            hi = t, at_hi = slope, moved = -1;
+        } else {
+            break;
+        }
+    }
+    return t;
+}
+
+/* An edge against the rim: the largest separation along the arc. It can have several maxima. */
 static direction edge_rim(const pair* x, int32_t e)
 {
     const perpi_edge* edge = &x->p->edge[e];
     const vec3 n0 = x->p->normal[edge->face[0]], n1 = x->p->normal[edge->face[1]];
-    const vec3 v = x->p->vertex[edge->vertex[0]];
-    double lo = 0.0, hi = 1.0;
-    for (int i = 0; i < 50; ++i) { /* the separation has one maximum along the arc */
-        const double t1 = lo + (hi - lo) / 3.0, t2 = hi - (hi - lo) / 3.0;
-        const vec3 d1 = v3_unit(v3_madd(n0, t1, v3_sub(n1, n0)));
-        const vec3 d2 = v3_unit(v3_madd(n0, t2, v3_sub(n1, n0)));
-        if (perpi_rod_low(&x->rod, d1) - v3_dot(d1, v) <
-            perpi_rod_low(&x->rod, d2) - v3_dot(d2, v)) {
-            lo = t1;
-        } else {
-            hi = t2;
+    const edge_arc arc = {&x->rod, n0, v3_sub(n1, n0), x->p->vertex[edge->vertex[0]]};
+    direction best = arc_direction(&arc, 0.0);
+    consider_direction(&best, n1, perpi_rod_low(&x->rod, n1) - v3_dot(n1, arc.v), 0.0);
+    double slope = arc_slope(&arc, 0.0);
+    for (int i = 0; i < ARC_PARTS; ++i) {
+        const double lo = (double)i / ARC_PARTS, hi = (double)(i + 1) / ARC_PARTS;
+        const double next = arc_slope(&arc, hi);
+        if (slope > 0.0 && next < 0.0) {
+            const direction d = arc_direction(&arc, arc_maximum(&arc, lo, hi, slope, next));
+            consider_direction(&best, d.n, d.s, 0.0);
         }
+        slope = next;
     }
-    const vec3 n = v3_unit(v3_madd(n0, 0.5 * (lo + hi), v3_sub(n1, n0)));
-    return (direction){n, perpi_rod_low(&x->rod, n) - v3_dot(n, v)};
+    return best;
 }
 
 /* Whether the separation along the arc of an edge stays below `least`: it is at most d . (y - v)
@@ -456,11 +499,13 @@ static direction best_side(const pair* x)
     direction best = {.s = -INFINITY};
     for (int32_t i = 0; i < p->vertex_count + p->edge_count; ++i) {
         vec3 w;
+        int32_t own = i; /* a vertex of this feature */
         if (i < p->vertex_count) {
             w = v3_sub(x->rod.c, p->vertex[i]);
             w = v3_madd(w, -v3_dot(w, x->rod.a), x->rod.a);
         } else {
             const perpi_edge* e = &p->edge[i - p->vertex_count];
+            own = e->vertex[0];
             w = v3_cross(x->rod.a, v3_sub(p->vertex[e->vertex[1]], p->vertex[e->vertex[0]]));
             w = v3_dot(w, v3_add(p->normal[e->face[0]], p->normal[e->face[1]])) < 0.0 ? v3_neg(w)
                                                                                       : w;
@@ -470,8 +515,12 @@ static direction best_side(const pair* x)
             continue;
         }
         const vec3 n = v3_scale(1.0 / length, w);
+        const double low = perpi_rod_low(&x->rod, n);
+        if (!(low - v3_dot(n, p->vertex[own]) > best.s)) {
+            continue; /* the highest vertex is no lower than its own */
+        }
         const vec3 v = p->vertex[perpi_polyhedron_support(p, n, 0)];
-        consider_direction(&best, n, perpi_rod_low(&x->rod, n) - v3_dot(n, v), 0.0);
+        consider_direction(&best, n, low - v3_dot(n, v), 0.0);
     }
     return best;
 }
@@ -535,7 +584,7 @@ perp_status perpi_polyhedron_cylinder(const perpi_shape* a, const perpi_pose* po
     const double tiny = 1e-7 * x.size; /* a shorter difference of points has no accurate
                                         * direction */
     const perpi_gjk closest =
-        perpi_gjk_closest(p, polyhedron_support, &x.rod, perpi_rod_support, x.rod.c, tiny);
+        perpi_gjk_within(p, polyhedron_support, &x.rod, perpi_rod_support, x.rod.c, tiny, margin);
     if (!(closest.distance <= margin)) {
         return PERP_OK;
     }

@@ -17,6 +17,11 @@ typedef struct perpi_gjk {
 perpi_gjk perpi_gjk_closest(const void* a, perpi_support_fn support_a, const void* b,
                             perpi_support_fn support_b, vec3 start, double tiny);
 
+/* The same where only a distance up to `limit` matters: a larger one may be any number above it, without
+ * points. */
+perpi_gjk perpi_gjk_within(const void* a, perpi_support_fn support_a, const void* b,
+                           perpi_support_fn support_b, vec3 start, double tiny, double limit);
+
 /* Whether the distance exceeds a limit >= 0; then *axis (in: any direction from a to b; out: unit, from a to b)
  * separates the bodies by *gap > limit. Both are unchanged otherwise. */
 bool perpi_gjk_farther(const void* a, perpi_support_fn support_a, const void* b,

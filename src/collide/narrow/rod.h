@@ -37,11 +37,25 @@ static inline double perpi_rod_high(const perpi_rod* x, vec3 n)
     return -perpi_rod_low(x, v3_neg(n));
 }
 
+/* Cosine and sine of k 45 degrees, k = 0 .. 8, as the mathematical library rounds them for a rounded angle. */
+static const double perpi_rim_cosine[PERPI_RIM + 1] = {
+    1.0,  0.7071067811865476,  6.123233995736766e-17,   -0.7071067811865475,
+    -1.0, -0.7071067811865477, -1.8369701987210297e-16, 0.7071067811865474,
+    1.0};
+static const double perpi_rim_sine[PERPI_RIM + 1] = {0.0,
+                                                     0.7071067811865475,
+                                                     1.0,
+                                                     0.7071067811865476,
+                                                     1.2246467991473532e-16,
+                                                     -0.7071067811865475,
+                                                     -1.0,
+                                                     -0.7071067811865477,
+                                                     -2.4492935982947064e-16};
+
 /* Point k of the rim at one end (-1, +1). */
 static inline vec3 perpi_rod_rim(const perpi_rod* x, double end, int k)
 {
-    const double angle = 0.78539816339744830962 * k;
-    const vec3 side = v3_madd(v3_scale(cos(angle), x->u), sin(angle), x->w);
+    const vec3 side = v3_madd(v3_scale(perpi_rim_cosine[k], x->u), perpi_rim_sine[k], x->w);
     return v3_madd(v3_madd(x->c, end * x->l, x->a), x->r, side);
 }
 

@@ -10,6 +10,11 @@
 #include "collide/collide.h"
 
 /* All lengths below are relative to the size of the smaller partner. */
+/* Where bodies overlap, features up to about the least depth count. Of soft layers, features up to this
+ * many times that, in directions within SOFT_ALONG (a cosine) of the shallowest: their springs would
+ * appear and vanish with energy when another direction, a little turned, becomes the shallowest. */
+#define PERPI_SOFT_DEPTH 4.0
+#define PERPI_SOFT_ALONG 0.98
 #define PERPI_CANDIDATE_TIE                                                                        \
     1e-9                             /* two gaps, or a point and a border, count as equal within
                                       * this */

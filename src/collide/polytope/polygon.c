@@ -294,7 +294,10 @@ static perp_status add_plain(perpi_polygon_meeting* m, const perpi_feature_pair*
     const double floor =
         deep ? best->psi - PERPI_CANDIDATE_TIE * m->size : perpi_polygon_least_gap(m, best);
     const bool overlap = floor < -2.0 * PERPI_CANDIDATE_TIE * m->size;
-    const double reach = deep ? -floor : m->margin;
+    const bool soft = m->list->soft && best->psi < 0.0;
+    const double soft_floor = soft ? PERPI_SOFT_DEPTH * best->psi : floor;
+    const double reach = perpi_larger(deep ? -floor : m->margin, -soft_floor);
+    const vec3 along = best->side == 0 ? best->n : v3_neg(best->n);
     perp_status status = PERP_OK;
     int32_t added = 0;
     for (uint32_t side = 0; side < 2; ++side) {
@@ -315,8 +318,10 @@ static perp_status add_plain(perpi_polygon_meeting* m, const perpi_feature_pair*
                     continue;
                 }
                 const perpi_feature_pair f = perpi_polygon_make_pair(m, side, i, p, q, k);
-                if (f.distance <= reach && f.psi >= floor && f.psi <= m->margin &&
-                    (!overlap || separation(m, &f) >= floor)) {
+                const vec3 n = side == 0 ? f.n : v3_neg(f.n);
+                const double low = v3_dot(n, along) >= PERPI_SOFT_ALONG ? soft_floor : floor;
+                if (f.distance <= reach && f.psi >= low && f.psi <= m->margin &&
+                    (!overlap || separation(m, &f) >= low)) {
                     status = perpi_polygon_add(m, &f, 0, false);
                     added += 1;
                 }

@@ -175,7 +175,10 @@ static perp_status add_plain(perpi_polyhedron_answer* a)
     perp_status status = PERP_OK;
     for (int32_t i = 0; status == PERP_OK && i < m->count; ++i) {
         const perpi_facet* f = &m->facet[i];
-        if (a->same[i] == i && perpi_meeting_counts(m, f, floor)) {
+        const bool soft =
+            a->list->soft && m->best < 0.0 && v3_dot(f->n, m->most_open.n) >= PERPI_SOFT_ALONG;
+        if (a->same[i] == i &&
+            perpi_meeting_counts(m, f, soft ? PERPI_SOFT_DEPTH * m->best : floor)) {
             status = perpi_answer_add(a, f, 0, false);
         }
     }
@@ -254,10 +257,10 @@ static void begin_plain(perpi_meeting* m, const perpi_polyhedron* p, const perpi
 /* An overlap deeper than the margin has all pairs of about its depth: the deepest alone would be
  * pushed out by turning the others in. */
 static void collect_deep(perpi_meeting* m, const perpi_pose* pose_a, const perpi_pose* pose_b,
-                         double depth, double margin, perpi_candidate_list* list)
+                         double reach, double margin, perpi_candidate_list* list)
 {
     const perpi_polyhedron *p = m->p[0], *q = m->p[1];
-    begin_plain(m, p, pose_a, q, pose_b, DEPTH * depth + PERPI_CANDIDATE_TIE * m->size, list);
+    begin_plain(m, p, pose_a, q, pose_b, reach + PERPI_CANDIDATE_TIE * m->size, list);
     (void)perpi_meeting_parted(m);
     m->orders = false;
     perpi_meeting_collect(m, !leaves_out(p, q, list));
@@ -322,8 +325,9 @@ perp_status perpi_polyhedron_search(const perpi_polyhedron* p, const perpi_pose*
         }
     }
     const double depth = m->least > margin ? -deepest.psi : -m->best;
-    if (!grouped && depth > margin) {
-        collect_deep(m, pose_a, pose_b, depth, margin, list);
+    const double reach = (list->soft ? PERPI_SOFT_DEPTH : DEPTH) * depth;
+    if (!grouped && (list->soft ? reach : depth) > margin) {
+        collect_deep(m, pose_a, pose_b, reach, margin, list);
     }
     if (m->least == INFINITY) { /* so deep that no features are near each other */
         list->deepest = -deepest.psi > list->deepest ? -deepest.psi : list->deepest;

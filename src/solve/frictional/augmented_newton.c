@@ -56,6 +56,7 @@ enum {
 #define LOOSE 0.5   /* of the contacts act: Newton's method goes first */
 #define CHOICE_NEAR 1e-3 /* residual below which choices are made again */
 #define FALLING 0.3    /* of the residual, within the budget of a run that goes on while it falls */
+#define AGAIN 1e-2     /* residual above which the interior point method is tried in another way */
 #define HAND_OVER 1e-4 /* residual from which Newton's method mostly converges in some ten steps */
 
 /* A step of the law counts as good where it leaves the residual below GROWTH_MAX times what it was and
@@ -72,6 +73,7 @@ enum {
 
 enum {
     INTERIOR_MIN = 12,   /* constraints: smaller problems are Newton's at once */
+    AGAIN_MIN = 200,     /* constraints: of fewer Newton's method finds the answer soon */
     LOOSE_MIN = 1000,    /* constraints between bodies: fewer are factored quickly in any case */
     LOOSE_BUDGET = 150,  /* Newton steps */
     LOCAL_MIN = 100,     /* constraints: from here on local changes are looked for */
@@ -682,23 +684,39 @@ static double interior_residual(void* user, const double* p, bool* stop)
     return l->k->now;
 }
 
+/* Whether the interior point method may run twice: large spatial problems without choices. In planar ones the
+ * second run fails as often as the first, and costs more than it saves. */
+static bool may_start_again(const bodies* s, const course* k)
+{
+    const perp_contact_problem* P = k->P;
+    return k->choice == NULL && P->constraint_count >= AGAIN_MIN &&
+           P->dof_count > 3 * P->block_count &&
+           k->out.limit - k->out.report->iterations > 2 * s->set.interior;
+}
+
 /* Moves the centre s->c to the best point of the interior point method. */
 static perp_status start_from_interior(bodies* s, course* k, double regularisation)
 {
     const perp_contact_problem* P = k->P;
     interior_check user = {s, k, INFINITY};
-    const perpi_interior_task task = {.P = P,
-                                      .delassus = &s->delassus,
-                                      .matrix = &s->matrix,
-                                      .regularisation = regularisation,
-                                      .target = HAND_OVER,
-                                      .limit = s->set.interior,
-                                      .residual = interior_residual,
-                                      .user = &user};
+    perpi_interior_task task = {.P = P,
+                                .delassus = &s->delassus,
+                                .matrix = &s->matrix,
+                                .regularisation = regularisation,
+                                .target = HAND_OVER,
+                                .limit = s->set.interior,
+                                .residual = interior_residual,
+                                .user = &user};
     int32_t made = 0;
-    const perp_status status = perpi_interior_bodies_run(s->interior, &task, &made);
+    perp_status status = perpi_interior_bodies_run(s->interior, &task, &made);
     k->interior += made;
     k->out.report->iterations += made;
+    if (status == PERP_OK && !k->out.over && user.least > AGAIN && may_start_again(s, k)) {
+        task.gentle = true;
+        status = perpi_interior_bodies_run(s->interior, &task, &made);
+        k->interior += made;
+        k->out.report->iterations += made;
+    }
     if (user.least < INFINITY) {
         memcpy(s->c, s->start_best, (size_t)P->row_count * sizeof *s->c);
     }

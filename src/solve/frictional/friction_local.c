@@ -108,8 +108,11 @@ static bool solve_shifted(int32_t n, const double* S, double alpha, const double
     return det != 0.0;
 }
 
-static double norm(int32_t n, const double* x)
+static inline double norm(int32_t n, const double* x)
 {
+    if (n == 2) {
+        return sqrt(x[0] * x[0] + x[1] * x[1]);
+    }
     double t = 0.0;
     for (int32_t i = 0; i < n; ++i) {
         t += x[i] * x[i];
@@ -117,8 +120,11 @@ static double norm(int32_t n, const double* x)
     return sqrt(t);
 }
 
-static double dot(int32_t n, const double* x, const double* y)
+static inline double dot(int32_t n, const double* x, const double* y)
 {
+    if (n == 2) {
+        return 0.0 + x[0] * y[0] + x[1] * y[1]; /* as the loop: 0, not -0 */
+    }
     double t = 0.0;
     for (int32_t i = 0; i < n; ++i) {
         t += x[i] * y[i];

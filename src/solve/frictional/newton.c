@@ -28,6 +28,9 @@
 #define LINEAR_LAMBDA 1e-11 /* where there are equality rows only */
 #define LINEAR_ROUNDS 30
 #define FEW_ROWS 24 /* up to here a Newton step costs less than a few sweeps */
+/* Sweeps at most, for each step of the limit of steps: where steps fail at once (rows that contradict each
+ * other), a phase of three is followed by SWEEPS_MAX sweeps, and these take all the time. */
+#define SWEEPS_PER_STEP 10
 
 typedef struct newton_settings {
     double regularisation;
@@ -497,6 +500,7 @@ static perp_status newton_solve(void* self, const perp_friction_problem* P,
     solve_data k = {
         .P = P,
         .out = perpi_monitor_start(options, report, 5000, r, s->best, (size_t)P->row_count)};
+    const int64_t sweeps_most = SWEEPS_PER_STEP * (int64_t)k.out.limit;
     int32_t sweeps = warm ? 0 : P->row_count <= FEW_ROWS ? (s->set.sweeps + 1) / 2 : s->set.sweeps;
     if (only_equalities(P)) {
         k.out.over = solve_linear(s, &k, r);
@@ -523,6 +527,9 @@ static perp_status newton_solve(void* self, const perp_friction_problem* P,
         }
         proximal_phase(s, &k, r);
         memcpy(r, s->best, bytes);
+        if (!k.out.over && k.sweeps >= sweeps_most) {
+            break; /* as at the limit of steps: MAX_ITER */
+        }
         sweeps = sweeps < s->set.sweeps ? s->set.sweeps : 2 * sweeps;
         sweeps = sweeps > SWEEPS_MAX ? SWEEPS_MAX : sweeps;
     }

@@ -21,8 +21,9 @@
  *            rp = |p_t|, ru = |z_t| and the gaps g2 = p_n - rp, g1 = s - ru:
  *                p_t = rp e(phi), z_t = -ru e(phi), (p_n + rp) g1 = tau, g2 (s + ru) = tau
  * Folds      The central path can turn back. Steps that stay short twice are followed by two without the
- *            coupling D_tn of friction to the normal impulse; an iterate that leaves the path far behind
- *            its best centred point returns there with a larger centring.
+ *            coupling D_tn of friction to the normal impulse, or (gentle) a short step by four with half of
+ *            it; an iterate that leaves the path far behind its best centred point returns there with a
+ *            larger centring.
  */
 #include "solve/interior/interior_bodies.h"
 
@@ -35,17 +36,26 @@ enum {
     CORRECTIONS = 2, /* second-order corrections of the centred direction */
     AWAY_MAX = 4,    /* iterations away from the central path before the return to it */
     RETURNS_MAX = 12,
-    SHORT_MAX = 2, /* short steps in a row ... */
-    UNCOUPLED = 2, /* ... that are followed by so many without D_tn */
+    UNCOUPLED = 2, /* iterations without D_tn */
     STALLED = 14,  /* iterations without a smaller residual: the best point is handed over */
 };
 
 #define BOUNDARY 0.99 /* of the way to the boundary */
 #define CENTRING_MIN 1e-6
 #define CENTRING_INFEASIBLE 0.1 /* times infeasibility^2 / tau: the least centring */
-#define SHORT_STEP 0.15
-#define FAR 1e-2       /* tau relative to its start: no residual is computed before */
-#define PATH_END 1e-13 /* tau relative to its start: rounding rules below */
+#define FAR 1e-2                /* tau relative to its start: no residual is computed before */
+#define PATH_END 1e-13          /* tau relative to its start: rounding rules below */
+
+/* What follows short steps. */
+typedef struct fold_rule {
+    double short_step;
+    int32_t short_max; /* short steps in a row ... */
+    int32_t uncoupled; /* ... that are followed by so many with a part of D_tn */
+    double coupling;   /* that part */
+} fold_rule;
+
+static const fold_rule plain_rule = {0.15, 2, UNCOUPLED, 0.0};
+static const fold_rule gentle_rule = {0.3, 1, 4, 0.5};
 
 perp_status perpi_interior_bodies_create(perp_context* context, perpi_interior_bodies** s)
 {
@@ -258,6 +268,7 @@ perp_status perpi_interior_bodies_run(perpi_interior_bodies* s, const perpi_inte
     if (status != PERP_OK || task->P->constraint_count == 0 || !perpi_interior_scale(s, task)) {
         return status;
     }
+    const fold_rule way = task->gentle ? gentle_rule : plain_rule;
     s->matrix = task->matrix;
     perpi_interior_start(s);
     s->centring_least = 0.0;
@@ -269,7 +280,7 @@ perp_status perpi_interior_bodies_run(perpi_interior_bodies* s, const perpi_inte
             break;
         }
         follow_path(s, &k);
-        s->coupling = k.uncoupled > 0 ? 0.0 : 1.0;
+        s->coupling = k.uncoupled > 0 ? way.coupling : 1.0;
         if (!perpi_interior_blocks(s) ||
             !perpi_body_matrix_factor(task->matrix, s->P, s->H, s->D)) {
             break;
@@ -281,11 +292,11 @@ perp_status perpi_interior_bodies_run(perpi_interior_bodies* s, const perpi_inte
             break;
         }
         take_step(s, d, length);
-        k.short_steps = length < SHORT_STEP ? k.short_steps + 1 : 0;
+        k.short_steps = length < way.short_step ? k.short_steps + 1 : 0;
         if (k.uncoupled > 0) {
             --k.uncoupled;
-        } else if (k.short_steps >= SHORT_MAX) {
-            k.uncoupled = UNCOUPLED;
+        } else if (k.short_steps >= way.short_max) {
+            k.uncoupled = way.uncoupled;
             k.short_steps = 0;
         }
     }

@@ -21,7 +21,8 @@ typedef struct perpi_interior_task {
     perpi_body_matrix* matrix; /* analysed */
     double regularisation;     /* of u by the change of p, in scaled rows */
     double target;             /* residual at which to stop */
-    int32_t limit;             /* factorisations */
+    bool gentle; /* the laws are coupled by half after one short step; else not at all after two */
+    int32_t limit; /* factorisations */
     perpi_interior_residual residual;
     void* user;
 } perpi_interior_task;

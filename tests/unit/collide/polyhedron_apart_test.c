@@ -117,6 +117,16 @@ TEST(polyhedra_that_are_apart_are_skipped_and_no_others)
         const perpi_gjk closest =
             perpi_gjk_closest(&one, farthest, &other, farthest, v3_sub(at_b.x, at_a.x), 1e-9);
         const double distance = closest.distance;
+        for (int k = 0; k < 3 && distance > 0.0;
+             ++k) { /* the same up to a limit, above it a bound */
+            const double limit = distance * (k == 0 ? 0.5 : k == 1 ? 1.0 : 2.0);
+            const perpi_gjk near = perpi_gjk_within(&one, farthest, &other, farthest,
+                                                    v3_sub(at_b.x, at_a.x), 1e-9, limit);
+            CHECK(k == 0 ? near.distance > limit : near.distance == distance);
+            CHECK(k == 0 || (v3_norm(v3_sub(near.a, closest.a)) == 0.0 &&
+                             v3_norm(v3_sub(near.b, closest.b)) == 0.0));
+            CHECK_AT_MOST(near.distance, distance * (1.0 + 1e-12));
+        }
         const vec3 n = v3_unit(v3_sub(closest.b, closest.a));
         for (int step = -12; step <= 12 && distance > 0.0; ++step) {
             const double off = step == 0 ? 0.0 : (step < 0 ? -1.0 : 1.0) * pow(10.0, -abs(step));

@@ -128,6 +128,39 @@ TEST(cholesky_of_a_block_multiplies_back_and_its_inverse_is_symmetric_to_the_bit
     }
 }
 
+/* The block of a rigid body, whose zeros are left out, beside the loop that leaves nothing out; and blocks that
+ * have one coupling more, which must not be left out. */
+TEST(cholesky_of_a_rigid_body_is_that_of_the_whole_block_also_with_one_coupling_more)
+{
+    static const int coupling[] = {-1, 6, 12, 13, 18, 19, 20, 24, 25, 26, 30, 31, 32};
+    for (size_t k = 0; k < sizeof coupling / sizeof coupling[0]; ++k) {
+        double A[36] = {0}, turning[9], L[36], whole[36], x[6], y[6];
+        semidefinite(3, 5, turning);
+        for (int i = 0; i < 3; ++i) {
+            A[7 * i] = 2.5;
+            memcpy(A + 6 * (3 + i) + 3, turning + 3 * (ptrdiff_t)i, 3 * sizeof *A);
+        }
+        if (coupling[k] >= 0) {
+            A[coupling[k]] = A[6 * (coupling[k] % 6) + coupling[k] / 6] = 0.01;
+        }
+        memcpy(whole, A, sizeof whole);
+        REQUIRE(perpi_chol_factor(6, A, L));
+        REQUIRE(perpi_chol_factor_any(6, whole));
+        for (int i = 0; i < 6; ++i) {
+            for (int j = 0; j <= i; ++j) {
+                CHECK_AT_MOST(fabs(L[6 * i + j] - whole[6 * i + j]), 1e-15);
+            }
+        }
+        fill(6, x);
+        memcpy(y, x, sizeof y);
+        perpi_chol_solve(6, L, x);
+        perpi_chol_solve_any(6, whole, y);
+        CHECK_AT_MOST(largest_difference(6, x, y), 1e-12);
+        A[21] = -A[21];
+        CHECK(!perpi_chol_factor(6, A, L));
+    }
+}
+
 TEST(cholesky_refuses_what_is_not_positive_definite)
 {
     const double indefinite[] = {1, 2, 2, 1}, zero[] = {0}, bad[] = {1, 0, NAN, 1};

@@ -245,3 +245,30 @@ TEST(corrected_joints_with_long_arms_verify)
         CHECK(verifies(text));
     }
 }
+
+/* Two joints that say the same: the solve of a correction may fail with the joints closed. Such an answer is
+ * no solution of the step. */
+TEST(a_correction_that_was_not_solved_is_not_accepted)
+{
+    char text[2048];
+    for (int i = 0; i < 10; ++i) {
+        snprintf(
+            text, sizeof text,
+            "{'step':0.01034,'gravity':[0,0,-9.81],'friction':{'default':0.3},"
+            "'restitution':{'law':'poisson','e':0.5},'joint_correction':true,'duration':0.6,"
+            "'bodies':[{'name':'ground','type':'static','shapes':[{'type':'plane',"
+            "'normal':[0,0,1]}]},{'name':'a','position':[0.07858,0.07679,0.1191],'mass':0.3657,"
+            "'orientation':[0.4266,-0.8044,-0.1057,-0.3998],'shapes':[{'type':'sphere',"
+            "'radius':0.07151}],'friction':0.2592},{'name':'b','mass':0.05376,"
+            "'position':[0.1024,-0.1038,0.1101],'inertia':[2.148e-05,1.284e-05,1.507e-05],"
+            "'orientation':[0.3964,-0.5297,0.6421,-0.3874],'shapes':[{'type':'ellipsoid',"
+            "'radii':[0.0159,0.03288,0.03262]}]}],'joints':["
+            "{'name':'j','type':'spherical','a':'a','b':'b','at':[0.09051,-0.01353,0.1146]},"
+            "{'name':'k','type':'revolute','a':'world','b':'a','at':[0.06996,0.03452,0.06728],"
+            "'axis':[0.3266,-0.5077,0.7972],'damping':0.0001123,'motor':{'type':'velocity',"
+            "'max_effort':3.248,'target':'-23.6*sin(%.4g*t)'}},"
+            "{'name':'l','type':'spherical','a':'b','b':'a','at':[0.09051,-0.01353,0.1146]}]}",
+            13.5 + 0.1 * i);
+        CHECK(verifies(text));
+    }
+}
