@@ -260,10 +260,14 @@ static int32_t find_root(const island* x, int32_t block)
     return block;
 }
 
-static bool acts(const perp_constraint* c, const double* p)
+/* Without a normal impulse a contact has no friction: what a solver leaves there is rounding, and must not
+ * displace another body (src/step/momentum.c has the same islands). */
+static bool acts(const perpi_formulation* f, int32_t index, const double* p)
 {
+    const perp_constraint* c = &f->constraint[index];
+    const int32_t rows = index < f->contact_count ? 1 : c->rows;
     bool any = false;
-    for (int32_t r = 0; r < c->rows; ++r) {
+    for (int32_t r = 0; r < rows; ++r) {
         any = any || p[c->row + r] != 0.0;
     }
     return any;
@@ -277,7 +281,7 @@ static void join_blocks(island* x, const perpi_formulation* f, const double* p)
     }
     for (int32_t i = 0; i < f->problem.constraint_count; ++i) {
         const perp_constraint* c = &f->constraint[i];
-        if (c->block[0] < 0 || c->block[1] < 0 || !acts(c, p)) {
+        if (c->block[0] < 0 || c->block[1] < 0 || !acts(f, i, p)) {
             continue;
         }
         const int32_t a = find_root(x, c->block[0]), b = find_root(x, c->block[1]);
@@ -297,7 +301,7 @@ static void fill_islands(island* x, const perpi_formulation* f, const perp_conta
     for (int32_t i = 0; i < f->problem.constraint_count; ++i) {
         const perp_constraint* c = &f->constraint[i];
         const int32_t any = c->block[0] >= 0 ? c->block[0] : c->block[1];
-        if (any < 0 || !acts(c, p)) {
+        if (any < 0 || !acts(f, i, p)) {
             continue;
         }
         island* root = &x[find_root(x, any)];
@@ -414,7 +418,7 @@ perp_status perpi_add_offset(perpi_step* step, const perpi_formulation* f, const
     for (int32_t i = 0; i < f->problem.constraint_count; ++i) {
         const perp_constraint* c = &f->constraint[i];
         const int32_t first = c->block[0] >= 0 ? c->block[0] : c->block[1];
-        if (first < 0 || !acts(c, p)) {
+        if (first < 0 || !acts(f, i, p)) {
             continue;
         }
         const island* root = &x[find_root(x, first)];
