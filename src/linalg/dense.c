@@ -163,12 +163,16 @@ static inline bool root_of(double s, double* root)
 static bool chol_factor_apart(const double* A, double* L)
 {
     double d0, d1, d2, d3, d4, d5;
-    const bool moves = root_of(A[0], &d0) & root_of(A[7], &d1) & root_of(A[14], &d2);
-    const bool turns = root_of(A[21], &d3);
+    if (!root_of(A[0], &d0) || !root_of(A[7], &d1) || !root_of(A[14], &d2) ||
+        !root_of(A[21], &d3)) {
+        return false;
+    }
     const double e4 = A[27] / d3, e5 = A[33] / d3;
-    const bool turns_too = root_of(A[28] - e4 * e4, &d4);
+    if (!root_of(A[28] - e4 * e4, &d4)) {
+        return false;
+    }
     const double f5 = (A[34] - e5 * e4) / d4;
-    if (!root_of(A[35] - e5 * e5 - f5 * f5, &d5) || !moves || !turns || !turns_too) {
+    if (!root_of(A[35] - e5 * e5 - f5 * f5, &d5)) {
         return false;
     }
     L[0] = d0;

@@ -39,6 +39,7 @@ typedef struct search {
     int32_t shared_dofs; /* of a contact problem, see work.h */
     bool no_solution;    /* an attempt proved that there is none */
     bool refine;         /* the warm start is within what a plan aims at, but not stationary */
+    double begun;        /* the residual of the warm start */
     const char* solver[PERPI_PLAN_MOST];
     perp_outcome outcome[PERPI_PLAN_MOST];
 } search;
@@ -47,6 +48,7 @@ static perp_status begin_search(search* f)
 {
     f->clock = perpi_clock_start(f->options.time_limit);
     f->best.report.residual = INFINITY; /* the rest is set by the first attempt */
+    f->begun = INFINITY;
     f->s->ready = 0;
     perp_status status = perpi_arena_take(&f->s->arena, f->n, sizeof *f->x, &f->x);
     if (status == PERP_OK) {
@@ -505,6 +507,7 @@ static perp_status check_warm_start(search* f, const perpi_entry* plan)
     const double goal = GOAL * f->options.tolerance;
     const perp_status status =
         perpi_check_warm_start(f->s, f->problem.contact, goal, f->trial, made, &f->refine);
+    f->begun = made->residual.worst;
     if (status == PERP_OK && (made->checked || f->refine)) { /* a method may not reach it again */
         made->checked = true;
         note_attempt(f, made);
@@ -830,6 +833,8 @@ enum {
 };
 #define ACTING_COARSE 5e-5 /* ... to this tolerance, until few contacts are added, ... */
 #define ACTING_FEW 0.005   /* ... of those that act */
+#define ACTING_BEGUN                                                                               \
+    1e-6 /* residual of a warm start from which the whole is solved in a few iterations */
 #define ACTING_SHARE 0.6   /* of the rows act: fewer are solved faster, ... */
 #define ACTING_LARGEST 0.5 /* ... as are several islands, of so many rows each */
 
@@ -901,7 +906,8 @@ static perp_status run_acting(search* f, const perpi_entry* plan, bool warm)
     const perp_contact_problem* P = f->problem.contact;
     perp_solve_options left = f->options;
     if (!s->planned || s->part || P->row_count < ACTING_MIN || P->block_count < 2 ||
-        (plan->how & PERPI_BOUNDED) != 0 || !limits_left(f, plan, &left)) {
+        (warm && f->begun <= ACTING_BEGUN) || (plan->how & PERPI_BOUNDED) != 0 ||
+        !limits_left(f, plan, &left)) {
         return PERP_OK;
     }
     left.tolerance = f->options.tolerance;

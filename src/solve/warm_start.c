@@ -36,6 +36,8 @@
 #define GOAL_STILL 0.1 /* of the goal: impulses that are left over, relative to their terms */
 #define GOAL_REST                                                                                  \
     0.4 /* of the goal: residual of a stationary answer; less would be rounding of poses */
+#define GOAL_LARGE 1.0   /* as GOAL_REST, of islands too large for a correction */
+#define STILL_LARGE 30.0 /* as GOAL_STILL, of these */
 #define MOVING 1e-3      /* impulses that are left over, relative to their terms: it accelerates */
 #define REFINE 1e-2      /* on the goal, where the answer is not stationary */
 #define LEFT 1e-3        /* on the goal: velocities that a correction leaves */
@@ -139,13 +141,16 @@ static left_over find_left_over(const warm* w, const double* guess, double still
     return left;
 }
 
-/* Whether that passes without a correction, as an answer that is stationary or moves. */
+/* Whether that passes without a correction, as an answer that is stationary or moves. An island too large for a
+ * correction need only be within the goal: what a method removes is rounding of poses, gap / h, which
+ * the next step has again. */
 static bool passes(const warm* w, double worst, double goal, const double* guess)
 {
-    if (!(worst <= GOAL_REST * goal)) {
+    const bool large = w->P->dof_count > LARGEST;
+    if (!(worst <= (large ? GOAL_LARGE : GOAL_REST) * goal)) {
         return false;
     }
-    const left_over left = find_left_over(w, guess, GOAL_STILL * goal);
+    const left_over left = find_left_over(w, guess, (large ? STILL_LARGE : GOAL_STILL) * goal);
     return left.still || (left.off > MOVING * MOVING * left.size && worst <= LEAST_GOAL);
 }
 

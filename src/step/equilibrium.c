@@ -49,6 +49,8 @@ static const double GOOD = 1e-7, GROW = 10.0;
 static const double GOAL = 1e-11;
 /* A body whose M v grew by this factor since the first solve is not held by any force. */
 static const double RUNAWAY = 1e6;
+/* M v that this much smaller masses change by no more than this factor is that of the motion sought. */
+static const double LESS = 0.11, ALIKE = 1.1;
 /* Residual that a solve must reach to be usable. */
 static const double USEFUL = 1e-6;
 /* Tolerance given to every solve, which it may miss. Where rounding of small masses prevents it, all methods of
@@ -236,6 +238,8 @@ typedef struct search {
     int32_t fastest;      /* the velocity with the largest M v of all solves */
     double most;          /* that M v */
     double best, impulse; /* impulse: the largest M v of the first solve, see unbalance() */
+    double s_last,
+        impulse_last; /* of the last solve with s < 1; s_last < 0: not compared any more */
 } search;
 
 /* The largest M v of the current velocities, each body's entries in units of its mass. */
@@ -286,6 +290,14 @@ static perp_status try_near(search* x, double s, double* off)
     const double impulse = largest_impulse(step, x->in->h, &fast);
     if (x->impulse < 0.0) {
         x->impulse = impulse;
+    }
+    /* a spring needs a small s to bring its body to rest; with a force that nothing resists M v grows as 1 / s */
+    if (s <= LESS * x->s_last && impulse <= ALIKE * x->impulse_last && impulse > x->impulse) {
+        x->impulse = impulse;
+    }
+    if (s < 1.0 && x->s_last >= 0.0) {
+        x->s_last = s;
+        x->impulse_last = impulse;
     }
     if (impulse > x->most) {
         x->most = impulse;
@@ -347,6 +359,7 @@ static perp_status polish(search* x)
 {
     const double tolerance = x->step->tolerance;
     int32_t solves = 0;
+    x->s_last = -1.0; /* from the best point any mass gives nearly its M v */
     for (int i = 0; i < POLISH_COUNT && x->best > tolerance; ++i) {
         const double before = x->best;
         restore_best(x->step);
@@ -402,7 +415,8 @@ perp_status perpi_search_equilibrium(perpi_step* step, const perpi_step_input* i
                 .report = report,
                 .most_work = P->group_count > 0 ? GROUP_WORK : MAX_WORK,
                 .best = INFINITY,
-                .impulse = -1.0};
+                .impulse = -1.0,
+                .s_last = 0.0};
     perp_status status =
         perpi_grow(step->context, &step->equilibrium.best, &step->equilibrium.best_capacity,
                    (size_t)(P->dof_count + P->row_count) + 1, sizeof(double));

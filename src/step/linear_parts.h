@@ -287,7 +287,7 @@ void perpi_linear_middle_end_adjoint(const perpi_linear_step* l, const double* m
                                      const double* m_u, double* yq);
 
 /* linear_roll.c: of a step of a rolling body. R of its contacts that push, and their part in push of the body; then the
- * rows of one of them, what velocities at the start change of r_u, and the transpose. */
+ * rows of one of them, what velocities at the start change of r_u (nothing in other steps), and the transpose. */
 PERP_NODISCARD perp_status perpi_linear_roll_rows(perpi_linear_step* l);
 void perpi_linear_roll_row(perpi_linear_step* l, int32_t contact, perpi_constraint_derivative* d);
 void perpi_linear_roll_residual(const perpi_linear_step* l, const double* dv, double* r_u);

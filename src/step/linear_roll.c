@@ -368,7 +368,8 @@ void perpi_linear_roll_row(perpi_linear_step* l, int32_t contact, perpi_constrai
 
 void perpi_linear_roll_residual(const perpi_linear_step* l, const double* dv, double* r_u)
 {
-    for (int32_t i = 0; i < l->f->contact_count; ++i) {
+    const int32_t contacts = l->step.rolls ? l->f->contact_count : 0;
+    for (int32_t i = 0; i < contacts; ++i) {
         const perpi_rolling_contact* x = &l->rolling[i];
         const perp_constraint* c = &l->f->constraint[i];
         for (int32_t k = 0; x->known && k < l->columns.count; ++k) {
@@ -383,7 +384,8 @@ void perpi_linear_roll_residual(const perpi_linear_step* l, const double* dv, do
 
 void perpi_linear_roll_residual_adjoint(const perpi_linear_step* l, const double* m_u, double* yv)
 {
-    for (int32_t i = 0; i < l->f->contact_count; ++i) {
+    const int32_t contacts = l->step.rolls ? l->f->contact_count : 0;
+    for (int32_t i = 0; i < contacts; ++i) {
         const perpi_rolling_contact* x = &l->rolling[i];
         const perp_constraint* c = &l->f->constraint[i];
         for (int32_t k = 0; x->known && k < l->columns.count; ++k) {

@@ -290,9 +290,7 @@ void perpi_linear_residual(const perpi_linear_step* l, const double* dx, double*
     }
     perpi_linear_terms(l, dx, r_v, r_u);
     perpi_linear_given_residual(l, dv, r_u);
-    if (l->step.rolls) {
-        perpi_linear_roll_residual(l, dv, r_u);
-    }
+    perpi_linear_roll_residual(l, dv, r_u);
     if (l->met) {
         perpi_linear_meeting_residual(l, dx, r_u);
         return;
@@ -372,9 +370,7 @@ void perpi_linear_residual_adjoint(const perpi_linear_step* l, const double* m_v
     }
     perpi_linear_terms_adjoint(l, m_v, m_u, y);
     perpi_linear_given_residual_adjoint(l, m_u, yv);
-    if (l->step.rolls) {
-        perpi_linear_roll_residual_adjoint(l, m_u, yv);
-    }
+    perpi_linear_roll_residual_adjoint(l, m_u, yv);
     if (l->met) {
         perpi_linear_meeting_residual_adjoint(l, m_u, y);
         return;

@@ -171,8 +171,8 @@ TEST(predicted_choices_obey_the_laws_of_every_group)
  * in most steps they are the same. */
 TEST(most_steps_are_those_of_the_search_without_prediction)
 {
-    scene_sim a = open_pile(5, 1.0, "");
-    scene_sim b = open_pile(5, 1.0, ",'solver':{'type':'switching','predicted':1e9}");
+    scene_sim a = open_pile(5, 1.0, SEARCH);
+    scene_sim b = open_pile(5, 1.0, ",'solver':{'type':'switching','inside':1e9,'predicted':1e9}");
     REQUIRE(a.sim != NULL && b.sim != NULL);
     int predicted = 0, same = 0;
     while (!perp_sim_finished(a.sim)) {
