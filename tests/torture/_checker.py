@@ -837,11 +837,13 @@ class Checker:
                 room[k] = max(room[k], room[k - 1])
         return room
 
-    def with_kept_errors(self, room, opens=0.0):
+    def with_kept_errors(self, room, opens=0.0, jump=0.0):
         """Steps that keep the errors of joints, and say so, add theirs to those before. Near a singular
         configuration a closed loop has u+ = -u- + 0.1 (u- - error/h), and says so: the error becomes 0.9 (error -
-        h u-), with u- the velocity at which the joint opened at the start of the step (opens)."""
+        h u-), with u- the velocity at which the joint opened at the start of the step (opens). After an impact e is that of the poses
+        displaced by up to h (v- - v+): h times the jump of the points' relative velocity is added (jump)."""
         rec = self.rec
+        jump, jumped = np.broadcast_to(jump, (rec.frames,)), 0.0
         room = np.array(np.broadcast_to(room, (rec.frames,)))
         opens = np.broadcast_to(opens, (rec.frames,))
         kept = (rec.joints_kept > 0) | rec.limited
@@ -849,11 +851,13 @@ class Checker:
             if rec.dt[k - 1] == 0:  # an impact keeps the poses, and with them errors and their bound
                 kept[k] = kept[k - 1]
                 room[k] = max(room[k], room[k - 1])
+                jumped += jump[k]
                 continue
             if kept[k] or kept[k - 1]:
                 room[k] += room[k - 1]
             if rec.limited[k]:
-                room[k] += rec.dt[k - 1] * opens[k - 1]
+                room[k] += rec.dt[k - 1] * (opens[k - 1] + jumped)
+            jumped = 0.0
         return room
 
     def point_velocity(self, name, local):
@@ -921,9 +925,10 @@ class Checker:
         room = 1e-6 * size + 1e-12 * np.abs(rec.x).max() + 2 * second + (ta + tb) * before
         if self.adaptive:
             room = 3 * np.maximum.accumulate(room) + 1e-3 * size
-        opens = np.linalg.norm(self.point_velocity(joint["b"], lb) - self.point_velocity(joint["a"], la), axis=1) \
-            if kind in ("revolute", "spherical", "universal", "fixed") else 0.0
-        room = self.with_kept_errors(self.after_impacts(room), opens)
+        relative = self.point_velocity(joint["b"], lb) - self.point_velocity(joint["a"], la)
+        opens = np.linalg.norm(relative, axis=1) if kind in ("revolute", "spherical", "universal", "fixed") else 0.0
+        jump = np.r_[0.0, np.linalg.norm(np.diff(relative, axis=0), axis=1)]
+        room = self.with_kept_errors(self.after_impacts(room), opens, jump)
         start = max(0.0, off[0])
         over = off - room - start
         if not (over <= 0).all():

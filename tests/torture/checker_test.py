@@ -3,6 +3,7 @@ import json
 import os
 import shutil
 import sys
+import types
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -326,6 +327,17 @@ def overlap_is_kept_only_between_opposite_contacts():
     assert found == set(), found
     found = falsify(record(scene), same)
     assert found == {"overlap"}, found
+
+
+@test
+def a_joint_may_be_open_by_an_impact_only_in_the_step_after_it_that_closes_slowly():
+    def bounds(limited):
+        rec = types.SimpleNamespace(frames=4, dt=np.array([0.1, 0.0, 0.1]), joints_kept=np.zeros(4),
+                                    limited=np.array([False, False, False, limited]))
+        checker = types.SimpleNamespace(rec=rec)
+        return _checker.Checker.with_kept_errors(checker, 0.01, 0.0, np.array([0.0, 7.0, 30.0, 7.0]))
+    assert np.allclose(bounds(False), 0.01)
+    assert np.allclose(bounds(True), [0.01, 0.01, 0.01, 0.01 + 0.01 + 0.1 * 30])
 
 
 @test
