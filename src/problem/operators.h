@@ -85,22 +85,21 @@ perp_contact_residual perpi_contact_residual_again(const perp_contact_problem* p
                                                    const double* v, const double* p, double* work,
                                                    perpi_row_terms* terms);
 
-/* x - x is 0 for a finite x, NaN for any other; two sums of pairs are independent and pipeline. */
+/* 0 x is 0 for a finite x, NaN for any other; two sums of pairs are independent and pipeline. */
 static inline bool perpi_all_finite(size_t count, const double* x)
 {
-    perpi_pair2 a = {0.0, 0.0}, b = {0.0, 0.0};
+    const perpi_pair2 zero = {0.0, 0.0};
+    perpi_pair2 a = zero, b = zero;
     const double* end = x + count;
     for (; end - x >= 4; x += 4) {
-        const perpi_pair2 y = perpi_pair2_at(x), z = perpi_pair2_at(x + 2);
-        a += y - y;
-        b += z - z;
+        a += zero * perpi_pair2_at(x);
+        b += zero * perpi_pair2_at(x + 2);
     }
     if (end - x >= 2) {
-        const perpi_pair2 y = perpi_pair2_at(x);
-        a += y - y;
+        a += zero * perpi_pair2_at(x);
         x += 2;
     }
-    const double last = x < end ? *x - *x : 0.0;
+    const double last = x < end ? 0.0 * *x : 0.0;
     return perpi_pair2_sum(a + b) + last == 0.0;
 }
 
