@@ -274,6 +274,16 @@ perp_status perpi_polygon_add(perpi_polygon_meeting* m, const perpi_feature_pair
 
 /* ---- plain: every pair within the margin ---------------------------------------------------------- */
 
+/* How far apart the polygons are along the normal of an edge that begins at p: without rounding, the
+ * separation of all its pairs. */
+static double edge_separation(const perpi_polygon_meeting* m, uint32_t side, int32_t edge, vec3 p)
+{
+    const perpi_outline* other = m->o[1 - side];
+    const double angle = m->o[side]->turn[edge] + m->o[side]->angle;
+    const vec3 low = perpi_outline_vertex(other, perpi_outline_farthest(other, angle + PERPI_PI));
+    return v3_dot(perpi_outline_normal(m->o[side], edge), v3_sub(low, p));
+}
+
 /* How far apart the polygons are along the pair's normal. */
 static double separation(const perpi_polygon_meeting* m, const perpi_feature_pair* f)
 {
@@ -311,15 +321,19 @@ static perp_status add_plain(perpi_polygon_meeting* m, const perpi_feature_pair*
             /* edges inside a body of several pieces are not features */
             const bool real = (owner->inner == NULL || owner->inner[i] == 0.0) &&
                               perpi_polygon_edge_exists(m, side, i);
-            const bool there = real && perpi_outline_edge_in_range(&edges, p, q);
+            const vec3 normal = perpi_outline_normal(owner, i);
+            const double low =
+                v3_dot(side == 0 ? normal : v3_neg(normal), along) >= PERPI_SOFT_ALONG ? soft_floor
+                                                                                       : floor;
+            const bool there =
+                real && perpi_outline_edge_in_range(&edges, p, q) &&
+                (!overlap || edge_separation(m, side, i, p) >= low - PERPI_CANDIDATE_TIE * m->size);
             for (int32_t k = 0; there && status == PERP_OK && k < other->count; ++k) {
                 const vec3 v = perpi_outline_vertex(other, k);
                 if (!perpi_outline_edge_in_range(&vertices, v, v)) {
                     continue;
                 }
                 const perpi_feature_pair f = perpi_polygon_make_pair(m, side, i, p, q, k);
-                const vec3 n = side == 0 ? f.n : v3_neg(f.n);
-                const double low = v3_dot(n, along) >= PERPI_SOFT_ALONG ? soft_floor : floor;
                 if (f.distance <= reach && f.psi >= low && f.psi <= m->margin &&
                     (!overlap || separation(m, &f) >= low)) {
                     status = perpi_polygon_add(m, &f, 0, false);
