@@ -302,7 +302,7 @@ PERP_API PERP_NODISCARD perp_status perp_sim_joint_target(perp_sim* sim, int32_t
 typedef struct perp_piece_info {
     const char* name;
     const char* summary;
-    bool built; /* false: a reserved name that is not implemented yet */
+    bool built; /* false: a name that no simulation takes; the summary says what to use instead */
 } perp_piece_info;
 PERP_API bool perp_stepper_list(const perp_context* context, int32_t index, perp_piece_info* info);
 PERP_API bool perp_contact_list(const perp_context* context, int32_t index, perp_piece_info* info);

@@ -130,6 +130,21 @@ static inline mat3 m3_mm(mat3 A, mat3 B)
     return C;
 }
 
+static inline mat3 m3_cross(vec3 a) /* a x */
+{
+    return (mat3){{{0, -a.z, a.y}, {a.z, 0, -a.x}, {-a.y, a.x, 0}}};
+}
+
+static inline mat3 m3_madd(mat3 A, double s, mat3 B) /* A + s B */
+{
+    for (int i = 0; i < 3; ++i) {
+        for (int j = 0; j < 3; ++j) {
+            A.m[i][j] += s * B.m[i][j];
+        }
+    }
+    return A;
+}
+
 static inline mat3 m3_transpose(mat3 A)
 {
     return (mat3){{{A.m[0][0], A.m[1][0], A.m[2][0]},

@@ -57,31 +57,30 @@ void perpi_lu_solve_transposed(int32_t n, const double* LU, const int32_t* pivot
 /* Reads the lower triangle of A, writes the lower triangle of L (the upper one is not touched, and
  * is never read). false: not positive definite. L may be A. */
 bool perpi_chol_factor(int32_t n, const double* A, double* L);
+/* Whether these entries are all 0. */
+static inline bool perpi_are_zero(const double* A, const int entry[12])
+{
+    uint64_t any = 0;
+    for (int i = 0; i < 12; ++i) {
+        uint64_t bits;
+        memcpy(&bits, A + entry[i], sizeof bits);
+        any |= bits;
+    }
+    return any << 1 == 0; /* without the signs of zeros */
+}
 /* Whether in the lower triangle of a block of six velocities the first three are coupled neither with each
  * other nor with the last three: so for every rigid body whose velocity is that of its centre of mass. The
  * functions below leave out the entries that are then 0. */
 static inline bool perpi_is_apart(const double* A)
 {
-    static const int coupling[] = {6, 12, 13, 18, 19, 20, 24, 25, 26, 30, 31, 32};
-    uint64_t any = 0;
-    for (size_t i = 0; i < sizeof coupling / sizeof coupling[0]; ++i) {
-        uint64_t bits;
-        memcpy(&bits, A + coupling[i], sizeof bits);
-        any |= bits;
-    }
-    return any << 1 == 0; /* without the signs of zeros */
+    static const int coupling[12] = {6, 12, 13, 18, 19, 20, 24, 25, 26, 30, 31, 32};
+    return perpi_are_zero(A, coupling);
 }
 /* The same above the diagonal. */
 static inline bool perpi_is_apart_above(const double* A)
 {
-    static const int coupling[] = {1, 2, 3, 4, 5, 8, 9, 10, 11, 15, 16, 17};
-    uint64_t any = 0;
-    for (size_t i = 0; i < sizeof coupling / sizeof coupling[0]; ++i) {
-        uint64_t bits;
-        memcpy(&bits, A + coupling[i], sizeof bits);
-        any |= bits;
-    }
-    return any << 1 == 0;
+    static const int coupling[12] = {1, 2, 3, 4, 5, 8, 9, 10, 11, 15, 16, 17};
+    return perpi_are_zero(A, coupling);
 }
 /* x <- L^-1 x for six velocities that are apart. */
 static inline void perpi_chol_forward_apart(const double* L, double* x)

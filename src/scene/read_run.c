@@ -170,27 +170,16 @@ static perp_status read_rotation_rule(perpi_reader* r, const json_t* root, bool*
     return PERP_OK;
 }
 
-static perp_status read_joint_direction(perpi_reader* r, const json_t* root, perp_sim_def* def)
+/* Where in the step joints or contacts have their directions. */
+static perp_status read_direction(perpi_reader* r, const json_t* root, const char* key,
+                                  bool* middle, bool* choice)
 {
     const char* name = PERPI_SCENE_DIRECTION;
-    PERPI_TRY(perpi_read_string(r, root, "joint_direction", &name));
-    def->joint_middle = strcmp(name, "middle") == 0;
-    def->joint_choice = strcmp(name, "auto") == 0;
-    if (!def->joint_middle && !def->joint_choice && strcmp(name, "start") != 0) {
-        return perpi_reader_fail_key(r, "joint_direction", PERP_ERROR_INPUT,
-                                     "must be auto, start or middle, got '%.80s'", name);
-    }
-    return PERP_OK;
-}
-
-static perp_status read_contact_direction(perpi_reader* r, const json_t* root, perp_sim_def* def)
-{
-    const char* name = PERPI_SCENE_DIRECTION;
-    PERPI_TRY(perpi_read_string(r, root, "contact_direction", &name));
-    def->rolling_middle = strcmp(name, "middle") == 0;
-    def->rolling_choice = strcmp(name, "auto") == 0;
-    if (!def->rolling_middle && !def->rolling_choice && strcmp(name, "start") != 0) {
-        return perpi_reader_fail_key(r, "contact_direction", PERP_ERROR_INPUT,
+    PERPI_TRY(perpi_read_string(r, root, key, &name));
+    *middle = strcmp(name, "middle") == 0;
+    *choice = strcmp(name, "auto") == 0;
+    if (!*middle && !*choice && strcmp(name, "start") != 0) {
+        return perpi_reader_fail_key(r, key, PERP_ERROR_INPUT,
                                      "must be auto, start or middle, got '%.80s'", name);
     }
     return PERP_OK;
@@ -225,8 +214,9 @@ perp_status perpi_read_run(perpi_reader* r, const json_t* root, perp_sim_def* ru
     }
     PERPI_TRY(perpi_read_bool(r, root, "allow_overlap", &def.allow_overlap));
     PERPI_TRY(perpi_read_bool(r, root, "joint_correction", &def.joint_correction));
-    PERPI_TRY(read_joint_direction(r, root, &def));
-    PERPI_TRY(read_contact_direction(r, root, &def));
+    PERPI_TRY(read_direction(r, root, "joint_direction", &def.joint_middle, &def.joint_choice));
+    PERPI_TRY(
+        read_direction(r, root, "contact_direction", &def.rolling_middle, &def.rolling_choice));
     PERPI_TRY(read_rotation_rule(r, root, &def.linear_rotation));
     def.solver_option = *options;
     def.stepper_option = *stepper_options;

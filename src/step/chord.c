@@ -52,21 +52,6 @@ mat3 perpi_turn_slope(const perpi_step_input* in, int32_t body, vec3 w)
     return slope;
 }
 
-static mat3 m3_crossing(vec3 a) /* a x */
-{
-    return (mat3){{{0, -a.z, a.y}, {a.z, 0, -a.x}, {-a.y, a.x, 0}}};
-}
-
-static mat3 m3_sum(mat3 A, double b, mat3 B)
-{
-    for (int i = 0; i < 3; ++i) {
-        for (int j = 0; j < 3; ++j) {
-            A.m[i][j] += b * B.m[i][j];
-        }
-    }
-    return A;
-}
-
 vec3 perpi_chord_term(const perpi_step_input* in, int32_t body, mat3 I_m, vec3 L, vec3 w)
 {
     const vec3 turn = perpi_turn_of(in, body, w), spin = m3_mul(I_m, w);
@@ -83,8 +68,8 @@ mat3 perpi_chord_slope(const perpi_step_input* in, int32_t body, mat3 I_m, vec3 
     const mat3 slope = perpi_turn_slope(in, body, w), Q = q4_matrix(q4_exp(part));
     const mat3 H = m3_mm(perpi_turn_derivative(part), slope);
     const mat3 G = m3_mm(perpi_turn_derivative(turn), slope);
-    const mat3 D = m3_sum(m3_mm(I_m, m3_crossing(w)), -1.0, m3_crossing(spin));
-    mat3 T = m3_mm(Q, m3_sum(I_m, 0.5 * in->h, m3_mm(D, H)));
-    T = m3_sum(T, -0.5 * in->h, m3_mm(m3_crossing(m3_mul(Q, spin)), H));
-    return m3_sum(T, 0.5 * in->h, m3_mm(m3_crossing(m3_mul(Q, m3_mul(Q, L))), G));
+    const mat3 D = m3_madd(m3_mm(I_m, m3_cross(w)), -1.0, m3_cross(spin));
+    mat3 T = m3_mm(Q, m3_madd(I_m, 0.5 * in->h, m3_mm(D, H)));
+    T = m3_madd(T, -0.5 * in->h, m3_mm(m3_cross(m3_mul(Q, spin)), H));
+    return m3_madd(T, 0.5 * in->h, m3_mm(m3_cross(m3_mul(Q, m3_mul(Q, L))), G));
 }

@@ -9,21 +9,6 @@
 
 static const mat3 ZERO = {{{0, 0, 0}, {0, 0, 0}, {0, 0, 0}}};
 
-static mat3 m3_cross(vec3 a) /* a x */
-{
-    return (mat3){{{0, -a.z, a.y}, {a.z, 0, -a.x}, {-a.y, a.x, 0}}};
-}
-
-static mat3 m3_madd(mat3 A, double s, mat3 B)
-{
-    for (int i = 0; i < 3; ++i) {
-        for (int j = 0; j < 3; ++j) {
-            A.m[i][j] += s * B.m[i][j];
-        }
-    }
-    return A;
-}
-
 static mat3 m3_outer(vec3 a, vec3 b)
 {
     return (mat3){{{a.x * b.x, a.x * b.y, a.x * b.z},

@@ -35,15 +35,10 @@ static mat3 m3_times(double a, mat3 A)
     return m3_combine(a, A, 0.0, A);
 }
 
-static mat3 m3_crossing(vec3 a) /* a x */
-{
-    return (mat3){{{0, -a.z, a.y}, {a.z, 0, -a.x}, {-a.y, a.x, 0}}};
-}
-
 /* d (I a) by a rotation of the body, a fixed. */
 static mat3 inertia_change(mat3 I, vec3 a)
 {
-    return m3_combine(1.0, m3_mm(I, m3_crossing(a)), -1.0, m3_crossing(m3_mul(I, a)));
+    return m3_combine(1.0, m3_mm(I, m3_cross(a)), -1.0, m3_cross(m3_mul(I, a)));
 }
 
 /* half_turn, half_rate: d (rotation half way) by that at the start, and by w*. M_turn: by the
@@ -85,7 +80,7 @@ static void differentiate_next(const perpi_linear_step* l, const perpi_body* bod
     const vec3 L = v3_sub(v3_scale(1.0 / THETA, m3_mul(b->I, mean)),
                           v3_scale(1.0 / THETA - 1.0, m3_mul(start, w)));
     b->carry = m3_mm(end.R, m3_mm(m3_inverse(body->inertia), m3_transpose(end.R)));
-    b->carry_turn = m3_combine(1.0, m3_mm(b->carry, m3_crossing(L)), -1.0, m3_crossing(w_state));
+    b->carry_turn = m3_combine(1.0, m3_mm(b->carry, m3_cross(L)), -1.0, m3_cross(w_state));
     b->L_turn = m3_combine(1.0 / THETA, b->M_turn, 1.0 - 1.0 / THETA, b->spin_turn);
     b->L_next = m3_times(1.0 / THETA, m3_combine(1.0, b->I, 1.0, turn_rate));
     b->L_rate = m3_times(1.0 - 1.0 / THETA, start);
@@ -110,7 +105,7 @@ static void differentiate_chord(const perpi_linear_step* l, const perpi_body* bo
     b->L_next = m3_times(2.0, T);
     b->L_rate = m3_times(-1.0, by_rate);
     b->carry = m3_mm(end.R, m3_mm(m3_inverse(body->inertia), m3_transpose(end.R)));
-    b->carry_turn = m3_combine(1.0, m3_mm(b->carry, m3_crossing(L)), -1.0, m3_crossing(w_state));
+    b->carry_turn = m3_combine(1.0, m3_mm(b->carry, m3_cross(L)), -1.0, m3_cross(w_state));
     b->M_turn = m3_mm(Q, b->M_turn);
     b->spin_turn = m3_combine(0.5, b->spin_turn, 0.5, by_turn);
     b->spin_rate = m3_combine(0.5, start, 0.5, by_rate);
