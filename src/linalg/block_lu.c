@@ -781,6 +781,18 @@ static void put_back(const perpi_block_lu* f, double* x)
     }
 }
 
+int perpi_block_lu_sign(const perpi_block_lu* f)
+{
+    if (f->large) {
+        return perpi_fronts_sign(&f->fronts, f->value);
+    }
+    int sign = 1;
+    for (int32_t k = 0; k < f->nodes; ++k) {
+        sign *= perpi_lu_sign(f->n.at[k], f->value + f->D.at[k], f->pivot.at + f->first.at[k]);
+    }
+    return sign;
+}
+
 void perpi_block_lu_solve(perpi_block_lu* f, double* x)
 {
     double* y = f->x;

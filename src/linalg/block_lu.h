@@ -28,6 +28,8 @@ void perpi_block_lu_clear(perpi_block_lu* lu);
 double* perpi_block_lu_block(perpi_block_lu* lu, int32_t k, int32_t* stride);
 /* In place. false: a zero or non-finite pivot. */
 bool perpi_block_lu_factor(perpi_block_lu* lu);
+/* Of the determinant of the matrix factored last: 1 or -1. */
+int perpi_block_lu_sign(const perpi_block_lu* lu);
 /* x: in: right-hand side, out: solution; rows in the order of the groups. */
 void perpi_block_lu_solve(perpi_block_lu* lu, double* x);
 

@@ -115,6 +115,16 @@ bool perpi_lu_factor(int32_t n, double* A, int32_t* pivot, perpi_lu_info* info)
     return true;
 }
 
+int perpi_lu_sign(int32_t n, const double* LU, const int32_t* pivot)
+{
+    int sign = 1;
+    for (int32_t i = 0; i < n; ++i) {
+        const bool turns = (LU[(size_t)i * (size_t)n + (size_t)i] < 0.0) != (pivot[i] != i);
+        sign = turns ? -sign : sign;
+    }
+    return sign;
+}
+
 void perpi_lu_solve(int32_t n, const double* LU, const int32_t* pivot, double* x)
 {
     const size_t ld = (size_t)n;

@@ -50,6 +50,8 @@ typedef struct perpi_lu_info {
 bool perpi_lu_factor(int32_t n, double* A, int32_t* pivot, perpi_lu_info* info);
 /* x: in: right-hand side, out: solution of A x = b, respectively A' x = b. */
 void perpi_lu_solve(int32_t n, const double* LU, const int32_t* pivot, double* x);
+/* Of the determinant: 1 or -1. */
+int perpi_lu_sign(int32_t n, const double* LU, const int32_t* pivot);
 void perpi_lu_solve_transposed(int32_t n, const double* LU, const int32_t* pivot, double* x);
 
 /* ---- Cholesky of a block, n <= PERPI_BLOCK_MAX: A = L L' -------------------------------------------*/

@@ -78,6 +78,8 @@ static inline int32_t perpi_fronts_row(const perpi_fronts* t, int32_t node)
 
 /* fronts_factor.c. In place. false: a zero or non-finite pivot. */
 bool perpi_fronts_factor(perpi_fronts* t, double* value);
+/* Of the determinant, once factored: 1 or -1. */
+int perpi_fronts_sign(const perpi_fronts* t, const double* value);
 /* x: in the order of elimination. */
 void perpi_fronts_solve(perpi_fronts* t, const double* value, double* x);
 

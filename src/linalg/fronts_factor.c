@@ -266,3 +266,13 @@ void perpi_fronts_solve(perpi_fronts* t, const double* value, double* x)
         x[0] = NAN; /* does not happen: no lane fails */
     }
 }
+
+int perpi_fronts_sign(const perpi_fronts* t, const double* value)
+{
+    int sign = 1;
+    for (int32_t k = 0; k < t->count; ++k) {
+        const perpi_front* f = &t->front[k];
+        sign *= perpi_lu_sign(f->n, value + f->D, t->pivot + f->first);
+    }
+    return sign;
+}

@@ -466,6 +466,11 @@ bool perpi_body_matrix_factor(perpi_body_matrix* m, const perp_contact_problem* 
     return perpi_block_lu_factor(m->lu);
 }
 
+int perpi_body_matrix_sign(const perpi_body_matrix* m)
+{
+    return perpi_block_lu_sign(m->lu);
+}
+
 void perpi_body_matrix_solve(perpi_body_matrix* m, double* x)
 {
     perpi_block_lu_solve(m->lu, x);

@@ -49,6 +49,8 @@ PERP_NODISCARD perp_status perpi_body_matrix_analyse(perpi_body_matrix* m,
  * there was no memory for a pattern (m->status). */
 bool perpi_body_matrix_factor(perpi_body_matrix* m, const perp_contact_problem* P, const double* Y,
                               const double* D);
+/* Of the determinant of the matrix factored last: 1 or -1. */
+int perpi_body_matrix_sign(const perpi_body_matrix* m);
 /* x: in: right-hand side, out: solution. */
 void perpi_body_matrix_solve(perpi_body_matrix* m, double* x);
 

@@ -87,6 +87,7 @@ TEST(block_lu_solves_what_dense_lu_solves)
         memcpy(A, p.dense, sizeof A);
         REQUIRE(perpi_lu_factor(p.rows, A, pivot, NULL));
         perpi_lu_solve(p.rows, A, pivot, y);
+        CHECK_EQ_INT(perpi_block_lu_sign(lu), perpi_lu_sign(p.rows, A, pivot));
         for (int32_t i = 0; i < p.rows; ++i) {
             worst = fmax(worst, fabs(x[i] - y[i]));
         }

@@ -99,6 +99,22 @@ TEST(lu_solves_multiply_back_for_the_matrix_and_its_transpose)
     }
 }
 
+TEST(lu_knows_the_sign_of_the_determinant)
+{
+    int negative = 0;
+    for (int k = 0; k < 100; ++k) {
+        double A[9];
+        int32_t pivot[3];
+        fill(9, A);
+        const double det = A[0] * (A[4] * A[8] - A[5] * A[7]) - A[1] * (A[3] * A[8] - A[5] * A[6]) +
+                           A[2] * (A[3] * A[7] - A[4] * A[6]);
+        REQUIRE(perpi_lu_factor(3, A, pivot, NULL));
+        CHECK_EQ_INT(perpi_lu_sign(3, A, pivot), det < 0.0 ? -1 : 1);
+        negative += det < 0.0;
+    }
+    CHECK(negative > 20 && negative < 80);
+}
+
 TEST(lu_refuses_a_singular_matrix_and_one_with_a_nan)
 {
     double A[] = {1, 2, 2, 4}, B[] = {1, NAN, 3, 4}, C[] = {NAN, 1, 1, 1};

@@ -134,6 +134,34 @@ TEST(large_systems_are_solved_with_the_same_bits_by_any_number_of_threads)
     CHECK_AT_MOST(worst, 1e-13);
 }
 
+/* The diagonal is dominant, so the determinant is positive; a row times -1 makes it negative. */
+TEST(the_sign_of_the_determinant_changes_with_each_row_that_is_reversed)
+{
+    static lattice a;
+    const int32_t side[3] = {10, 10, 10};
+    perp_context* context = NULL;
+    perpi_block_lu* lu = NULL;
+    seed_state = 7;
+    make(&a, side, 1.0);
+    REQUIRE_OK(perp_context_create(NULL, &context));
+    REQUIRE_OK(perpi_block_lu_create(context, &lu));
+    REQUIRE_OK(perpi_block_lu_analyse(lu, a.groups, a.size, a.start, a.column));
+    int sign = 1;
+    for (int32_t at = 0; at < 1000; at += 99) {
+        fill(lu, &a);
+        REQUIRE(perpi_block_lu_factor(lu));
+        CHECK_EQ_INT(perpi_block_lu_sign(lu), sign);
+        for (int32_t k = a.start[at]; k < a.start[at + 1]; ++k) {
+            for (int32_t e = 0; e < a.size[a.column[k]]; ++e) {
+                a.value[k][e] = -a.value[k][e];
+            }
+        }
+        sign = -sign;
+    }
+    perpi_block_lu_destroy(lu);
+    perp_context_destroy(context);
+}
+
 TEST(a_large_singular_matrix_is_refused_by_any_number_of_threads)
 {
     static lattice a;
