@@ -56,7 +56,8 @@ enum {
 #define LOOSE 0.5   /* of the contacts act: Newton's method goes first */
 #define CHOICE_NEAR 1e-3 /* residual below which choices are made again */
 #define FALLING 0.3    /* of the residual, within the budget of a run that goes on while it falls */
-#define AGAIN 1e-2     /* residual above which the interior point method is tried in another way */
+#define SOFT 1e-8      /* regularisation of the interior point method */
+#define START 1e-2     /* residual of its best point from which Newton's method is tried */
 #define HAND_OVER 1e-4 /* residual from which Newton's method mostly converges in some ten steps */
 
 /* A step of the law counts as good where it leaves the residual below GROWTH_MAX times what it was and
@@ -71,9 +72,14 @@ enum {
 #define STILL 0.7
 #define FAILED_RATIO 3.0
 
+/* Compliance of the problem whose central path is followed, relative to the diagonal of W: this part of the
+ * tolerance, within these bounds. Its answer then has a residual of at most that part. */
+#define CURVE_PART 0.1
+#define CURVE_SOFT_MIN 1e-11
+#define CURVE_SOFT_MAX 1e-4
+
 enum {
     INTERIOR_MIN = 12,   /* constraints: smaller problems are Newton's at once */
-    AGAIN_MIN = 200,     /* constraints: of fewer Newton's method finds the answer soon */
     LOOSE_MIN = 1000,    /* constraints between bodies: fewer are factored quickly in any case */
     LOOSE_BUDGET = 150,  /* Newton steps */
     LOCAL_MIN = 100,     /* constraints: from here on local changes are looked for */
@@ -83,6 +89,9 @@ enum {
     FAILED_NEAR_MAX = 8, /* ... below a residual of HAND_OVER, where it would lead away */
     LOCAL_LEAST = 2,     /* constraints ... */
     LOCAL_PART = 50,     /* ... and one of so many: a local change */
+    CURVE_LIMIT = 600,   /* factorisations; the longest of 100 steps of piles took 489 */
+    START_BUDGET = 20,   /* the same as LOCAL_BUDGET from an interior point; ... */
+    START_NEAR = 40,     /* ... with a residual below HAND_OVER */
     LOCAL_BUDGET = 25,   /* Newton steps in which the residual falls to FALLING of what it was */
     CHOICE_BUDGET = 300, /* factorisations, where choices are made meanwhile; ... */
     CHOICE_MOST = 900,   /* ... where none has changed for CHOICE_STILL of them */
@@ -684,39 +693,23 @@ static double interior_residual(void* user, const double* p, bool* stop)
     return l->k->now;
 }
 
-/* Whether the interior point method may run twice: large spatial problems without choices. In planar ones the
- * second run fails as often as the first, and costs more than it saves. */
-static bool may_start_again(const bodies* s, const course* k)
-{
-    const perp_contact_problem* P = k->P;
-    return k->choice == NULL && P->constraint_count >= AGAIN_MIN &&
-           P->dof_count > 3 * P->block_count &&
-           k->out.limit - k->out.report->iterations > 2 * s->set.interior;
-}
-
 /* Moves the centre s->c to the best point of the interior point method. */
 static perp_status start_from_interior(bodies* s, course* k, double regularisation)
 {
     const perp_contact_problem* P = k->P;
     interior_check user = {s, k, INFINITY};
-    perpi_interior_task task = {.P = P,
-                                .delassus = &s->delassus,
-                                .matrix = &s->matrix,
-                                .regularisation = regularisation,
-                                .target = HAND_OVER,
-                                .limit = s->set.interior,
-                                .residual = interior_residual,
-                                .user = &user};
+    const perpi_interior_task task = {.P = P,
+                                      .delassus = &s->delassus,
+                                      .matrix = &s->matrix,
+                                      .regularisation = regularisation,
+                                      .target = HAND_OVER,
+                                      .limit = s->set.interior,
+                                      .residual = interior_residual,
+                                      .user = &user};
     int32_t made = 0;
-    perp_status status = perpi_interior_bodies_run(s->interior, &task, &made);
+    const perp_status status = perpi_interior_bodies_run(s->interior, &task, &made);
     k->interior += made;
     k->out.report->iterations += made;
-    if (status == PERP_OK && !k->out.over && user.least > AGAIN && may_start_again(s, k)) {
-        task.gentle = true;
-        status = perpi_interior_bodies_run(s->interior, &task, &made);
-        k->interior += made;
-        k->out.report->iterations += made;
-    }
     if (user.least < INFINITY) {
         memcpy(s->c, s->start_best, (size_t)P->row_count * sizeof *s->c);
     }
@@ -928,8 +921,11 @@ static const struct {
     double normal;         /* factor on the weights of normal rows */
     bool bold;
     int32_t budget; /* factorisations */
-} attempts[] = {{1e-8, 1.0, false, 450}, {0.0, 1.0, true, 200},   {0.0, 10.0, false, 150},
-                {0.0, 0.1, false, 150},  {1e-3, 1.0, false, 400}, {1e-6, 1.0, true, 300}};
+} attempts[] = {{0.0, 1.0, true, 200},
+                {0.0, 10.0, false, 150},
+                {0.0, 0.1, false, 150},
+                {1e-3, 1.0, false, 400},
+                {1e-6, 1.0, true, 300}};
 
 static void scale_normal_weights(bodies* s, const perp_contact_problem* P, double factor)
 {
@@ -970,7 +966,7 @@ static void run_steps(bodies* s, course* k, bool law, bool falling, int32_t budg
             (k->convex || report->iterations > k->changed + PAIR_BUDGET)) {
             refuse_pairs(s, k);
         }
-        if (k->choice != NULL && report->iterations > CHOICE_BUDGET &&
+        if (k->choice != NULL && report->iterations - k->interior > CHOICE_BUDGET &&
             (!(k->now < HAND_OVER) || report->iterations < k->changed + CHOICE_STILL)) {
             k->out.over = true; /* choices that contradict each other */
         }
@@ -1018,35 +1014,121 @@ static bool acts_loosely(const bodies* s, const perp_contact_problem* P)
     return pairs >= LOOSE_MIN && acting <= LOOSE * pairs;
 }
 
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+/* Moves the centre to the best point that the check has seen. */
+static void go_to_start(bodies* s, course* k, const interior_check* seen)
+{
+    if (seen->least < INFINITY) {
+        memcpy(s->c, s->start_best, (size_t)k->P->row_count * sizeof *s->c);
+        check_point(s, k, s->c);
+    }
+}
+
+/* Newton steps; of an answer that was found otherwise, the choices. */
+static void run_from_here(bodies* s, course* k, bool falling, int32_t budget)
+{
+    if (!k->out.over || k->choice != NULL) {
+        run_steps(s, k, false, falling, budget);
+    }
+}
+
+/* Follows the central path as a curve, and tries Newton's method where the residual has fallen to a target; the
+ * last one is the answer itself. Ends where the problem is changed by a choice: the curve is not its any longer. */
+static perp_status follow_curve(bodies* s, course* k)
+{
+    static const struct {
+        double target;
+        int32_t budget; /* Newton steps */
+    } stage[] = {{HAND_OVER, 25}, {1e-6, 25}, {0.0, 0}};
+    const perp_contact_problem* P = k->P;
+    interior_check seen = {s, k, INFINITY};
+    const perp_solve_options* asked = k->out.options;
+    double soft = CURVE_PART * larger(asked->tolerance, asked->enough);
+    soft = soft < CURVE_SOFT_MIN ? CURVE_SOFT_MIN : soft > CURVE_SOFT_MAX ? CURVE_SOFT_MAX : soft;
+    perpi_interior_task task = {.P = P,
+                                .delassus = &s->delassus,
+                                .matrix = &s->matrix,
+                                .regularisation = soft,
+                                .limit = CURVE_LIMIT,
+                                .residual = interior_residual,
+                                .user = &seen};
+    const perp_status status = perpi_interior_track_begin(s->interior, &task);
+    const int32_t changed = k->changed;
+    for (size_t i = 0; status == PERP_OK && i < sizeof stage / sizeof stage[0]; ++i) {
+        int32_t made = 0;
+        task.target = stage[i].target;
+        perpi_interior_track(s->interior, &task, &made);
+        task.limit -= made;
+        k->interior += made;
+        k->out.report->iterations += made;
+        if (!k->out.over) {
+            go_to_start(s, k, &seen);
+        }
+        run_from_here(s, k, false, stage[i].budget);
+        if (k->out.over || k->changed != changed) {
+            break;
+        }
+    }
+    return status;
+}
+
+/* The interior point method, Newton's method from its best point, and the central path as a curve where these do not
+ * find the answer. */
+static perp_status start_inside(bodies* s, course* k)
+{
+    perp_status status = start_from_interior(s, k, SOFT);
+    if (status == PERP_OK && k->now < START) {
+        run_from_here(s, k, true, k->now < HAND_OVER ? START_NEAR : START_BUDGET);
+    }
+    if (status == PERP_OK && !k->out.over) {
+        status = follow_curve(s, k);
+    }
+    return status;
+}
+
+/* What is done first: where the guess is nearly right, or wrong at few contacts, Newton's method from there. */
+static perp_status run_first(bodies* s, course* k)
+{
+    const perp_contact_problem* P = k->P;
+    if (!k->out.over && k->now > HAND_OVER) {
+        perpi_body_velocities(&s->matrix, P, s->delassus.Y.at, P->b, s->x, s->uc);
+        if (acts_loosely(s, P)) {
+            run_steps(s, k, false, false, LOOSE_BUDGET);
+        } else if (P->constraint_count >= LOCAL_MIN && differs_locally(s, P)) {
+            run_steps(s, k, true, true, LOCAL_BUDGET);
+        }
+    } else {
+        run_from_here(s, k, true, START_NEAR);
+    }
+    return k->out.over ? PERP_OK : start_inside(s, k);
+}
+
 /* From s->c, whose residual is k->now: attempts one after another, then from the best point on. */
 static perp_status run_attempts(bodies* s, course* k)
 {
     const perp_contact_problem* P = k->P;
     const int32_t count = (int32_t)(sizeof attempts / sizeof attempts[0]);
     if (s->set.interior > 0 && P->constraint_count >= INTERIOR_MIN) {
-        if (!k->out.over && k->now > HAND_OVER) {
-            perpi_body_velocities(&s->matrix, P, s->delassus.Y.at, P->b, s->x, s->uc);
-            if (acts_loosely(s, P)) {
-                run_steps(s, k, false, false, LOOSE_BUDGET);
-            } else if (P->constraint_count >= LOCAL_MIN && differs_locally(s, P)) {
-                run_steps(s, k, true, true, LOCAL_BUDGET);
-            }
-        }
-        for (int32_t i = 0; i < count && !k->out.over; ++i) {
+        perp_status status = run_first(s, k);
+        for (int32_t i = 0; status == PERP_OK && i < count && !k->out.over; ++i) {
             if (attempts[i].regularisation == 0.0) {
                 return_to_best(s, k);
-            } else if (i > 0 || k->now > HAND_OVER) {
-                const perp_status status = start_from_interior(s, k, attempts[i].regularisation);
-                if (status != PERP_OK) {
-                    return status;
-                }
+            } else {
+                status = start_from_interior(s, k, attempts[i].regularisation);
             }
-            if (!k->out.over || k->choice != NULL) {
-                k->bold = attempts[i].bold;
-                scale_normal_weights(s, P, attempts[i].normal);
-                run_steps(s, k, false, false, attempts[i].budget);
-                scale_normal_weights(s, P, 1.0 / attempts[i].normal);
+            k->bold = attempts[i].bold;
+            scale_normal_weights(s, P, attempts[i].normal);
+            if (status == PERP_OK) {
+                run_from_here(s, k, false, attempts[i].budget);
             }
+            scale_normal_weights(s, P, 1.0 / attempts[i].normal);
+        }
+        if (status != PERP_OK) {
+            return status;
         }
         if (!k->out.over) {
             return_to_best(s, k);

@@ -21,9 +21,9 @@
  *            rp = |p_t|, ru = |z_t| and the gaps g2 = p_n - rp, g1 = s - ru:
  *                p_t = rp e(phi), z_t = -ru e(phi), (p_n + rp) g1 = tau, g2 (s + ru) = tau
  * Folds      The central path can turn back. Steps that stay short twice are followed by two without the
- *            coupling D_tn of friction to the normal impulse, or (gentle) a short step by four with half of
- *            it; an iterate that leaves the path far behind its best centred point returns there with a
- *            larger centring.
+ *            coupling D_tn of friction to the normal impulse; an iterate that leaves the path far behind its
+ *            best centred point returns there with a larger centring. Where that does not help,
+ *            interior_bodies_track.c follows the path through the folds.
  */
 #include "solve/interior/interior_bodies.h"
 
@@ -36,26 +36,17 @@ enum {
     CORRECTIONS = 2, /* second-order corrections of the centred direction */
     AWAY_MAX = 4,    /* iterations away from the central path before the return to it */
     RETURNS_MAX = 12,
-    UNCOUPLED = 2, /* iterations without D_tn */
+    SHORT_MAX = 2, /* short steps in a row, before ... */
+    UNCOUPLED = 2, /* ... so many iterations without D_tn */
     STALLED = 14,  /* iterations without a smaller residual: the best point is handed over */
 };
 
+#define SHORT 0.15    /* the length of a short step */
 #define BOUNDARY 0.99 /* of the way to the boundary */
 #define CENTRING_MIN 1e-6
 #define CENTRING_INFEASIBLE 0.1 /* times infeasibility^2 / tau: the least centring */
 #define FAR 1e-2                /* tau relative to its start: no residual is computed before */
 #define PATH_END 1e-13          /* tau relative to its start: rounding rules below */
-
-/* What follows short steps. */
-typedef struct fold_rule {
-    double short_step;
-    int32_t short_max; /* short steps in a row ... */
-    int32_t uncoupled; /* ... that are followed by so many with a part of D_tn */
-    double coupling;   /* that part */
-} fold_rule;
-
-static const fold_rule plain_rule = {0.15, 2, UNCOUPLED, 0.0};
-static const fold_rule gentle_rule = {0.3, 1, 4, 0.5};
 
 perp_status perpi_interior_bodies_create(perp_context* context, perpi_interior_bodies** s)
 {
@@ -138,58 +129,6 @@ static const perpi_interior_direction* choose_direction(perpi_interior_bodies* s
     return best;
 }
 
-static void take_polar_step(perpi_interior_bodies* s, int32_t i, const perpi_interior_direction* d,
-                            double t)
-{
-    const int32_t row = s->P->constraint[i].row;
-    const double* e = s->e + 2 * (size_t)i;
-    const double turn = t * d->phi[i], co = cos(turn), si = sin(turn);
-    const double e0 = co * e[0] - si * e[1], e1 = co * e[1] + si * e[0];
-    const double p_n = s->p[row] + t * d->p[row];
-    s->g1[i] += t * d->g1[i];
-    s->g2[i] += t * d->g2[i];
-    const double ru = s->ru[i] + t * d->ru[i], rp = p_n - s->g2[i];
-    s->p[row] = p_n;
-    s->p[row + 1] = rp * e0;
-    s->p[row + 2] = rp * e1;
-    s->z[row] = ru + s->g1[i];
-    s->z[row + 1] = -ru * e0;
-    s->z[row + 2] = -ru * e1;
-}
-
-static void take_step(perpi_interior_bodies* s, const perpi_interior_direction* d, double t)
-{
-    const perp_contact_problem* P = s->P;
-    for (int32_t i = 0; i < P->dof_count; ++i) {
-        s->x[i] += t * d->x[i];
-    }
-    for (int32_t i = 0; i < P->constraint_count; ++i) {
-        const perp_constraint* c = &P->constraint[i];
-        if (c->kind == PERP_CONSTRAINT_CONTACT) {
-            s->w[i] += t * d->w[i];
-        }
-        if (s->law_of[i] == LAW_CONE && s->polar[i]) {
-            take_polar_step(s, i, d, t);
-            continue;
-        }
-        for (int32_t r = c->row; r < c->row + c->rows; ++r) {
-            s->p[r] += t * d->p[r];
-            if (s->law_of[i] == LAW_CONE) {
-                s->z[r] += t * d->z[r];
-            } else if (s->law_of[i] == LAW_BOUNDED) {
-                s->low[r] += t * d->low[r];
-                s->up[r] += t * d->up[r];
-            }
-        }
-        if (s->law_of[i] == LAW_CONE) {
-            const int32_t n = c->rows - 1;
-            const double *z = s->z + c->row, *p = s->p + c->row;
-            s->g1[i] = z[0] - sqrt(perpi_interior_dot(n, z + 1, z + 1));
-            s->g2[i] = p[0] - sqrt(perpi_interior_dot(n, p + 1, p + 1));
-        }
-    }
-}
-
 /* Where the iteration stands beside the central path. */
 typedef struct course {
     double good_tau, first_tau; /* good_tau < 0: no centred point kept */
@@ -268,8 +207,8 @@ perp_status perpi_interior_bodies_run(perpi_interior_bodies* s, const perpi_inte
     if (status != PERP_OK || task->P->constraint_count == 0 || !perpi_interior_scale(s, task)) {
         return status;
     }
-    const fold_rule way = task->gentle ? gentle_rule : plain_rule;
     s->matrix = task->matrix;
+    s->curve.on = false;
     perpi_interior_start(s);
     s->centring_least = 0.0;
     course k = {.good_tau = -1.0, .least = INFINITY};
@@ -280,7 +219,7 @@ perp_status perpi_interior_bodies_run(perpi_interior_bodies* s, const perpi_inte
             break;
         }
         follow_path(s, &k);
-        s->coupling = k.uncoupled > 0 ? way.coupling : 1.0;
+        s->coupling = k.uncoupled > 0 ? 0.0 : 1.0;
         if (!perpi_interior_blocks(s) ||
             !perpi_body_matrix_factor(task->matrix, s->P, s->H, s->D)) {
             break;
@@ -291,12 +230,12 @@ perp_status perpi_interior_bodies_run(perpi_interior_bodies* s, const perpi_inte
         if (!(length > 0.0)) {
             break;
         }
-        take_step(s, d, length);
-        k.short_steps = length < way.short_step ? k.short_steps + 1 : 0;
+        perpi_interior_move(s, d, length);
+        k.short_steps = length < SHORT ? k.short_steps + 1 : 0;
         if (k.uncoupled > 0) {
             --k.uncoupled;
-        } else if (k.short_steps >= way.short_max) {
-            k.uncoupled = way.uncoupled;
+        } else if (k.short_steps >= SHORT_MAX) {
+            k.uncoupled = UNCOUPLED;
             k.short_steps = 0;
         }
     }

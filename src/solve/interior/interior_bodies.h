@@ -21,8 +21,7 @@ typedef struct perpi_interior_task {
     perpi_body_matrix* matrix; /* analysed */
     double regularisation;     /* of u by the change of p, in scaled rows */
     double target;             /* residual at which to stop */
-    bool gentle; /* the laws are coupled by half after one short step; else not at all after two */
-    int32_t limit; /* factorisations */
+    int32_t limit;             /* factorisations */
     perpi_interior_residual residual;
     void* user;
 } perpi_interior_task;
@@ -33,9 +32,19 @@ PERP_NODISCARD perp_status perpi_interior_bodies_run(perpi_interior_bodies* s,
                                                      const perpi_interior_task* task,
                                                      int32_t* factorisations);
 
-/* ---- shared by the files of the method: interior_bodies.c, _point.c, _direction.c -----------------------*/
+/* The central path of the problem with compliance `regularisation`, followed as a curve. Begins at the start;
+ * perpi_interior_track goes on from where it stands, until task->target is reached or task->limit
+ * factorisations have been made. PERP_OK also where no iterate is good. */
+PERP_NODISCARD perp_status perpi_interior_track_begin(perpi_interior_bodies* s,
+                                                      const perpi_interior_task* task);
+void perpi_interior_track(perpi_interior_bodies* s, const perpi_interior_task* task,
+                          int32_t* factorisations);
 
-enum { PERPI_INTERIOR_DIRECTIONS = 4 }; /* affine, centred, correction, best */
+/* ---- shared by the files of the method: interior_bodies.c, _point.c, _direction.c, _track.c --------------*/
+
+enum {
+    PERPI_INTERIOR_DIRECTIONS = 4
+}; /* affine, centred, correction, best; or see interior_bodies_track.c */
 
 typedef enum perpi_interior_law {
     LAW_NORMAL,
@@ -51,6 +60,18 @@ typedef struct perpi_interior_direction {
     double *g1, *g2, *rp, *ru, *s, *phi; /* polar contacts */
     double *low, *up;                    /* of a_low, a_up */
 } perpi_interior_direction;
+
+/* The central path as a curve; see interior_bodies_track.c. */
+typedef struct perpi_interior_curve {
+    bool on;             /* residuals are those of the problem with compliance, and fall with tau */
+    double tau, first;   /* tau of the point, and of the first one */
+    double theta;        /* length of the next step */
+    double kept;         /* tau of the kept point (`good`); 0: there is none */
+    bool strict;         /* points have to be near the curve: after a return */
+    int32_t corrections; /* since the last point from which a step was made */
+    int32_t returns;
+    double off; /* distance from the curve at the last correction */
+} perpi_interior_curve;
 
 struct perpi_interior_bodies {
     perp_context* context;
@@ -72,16 +93,19 @@ struct perpi_interior_bodies {
     double* good; /* a copy of all of these: the best centred point */
     /* residuals and what an iteration derives from the point */
     double *rd, *u, *rt, *rn; /* rt: rows of cones and bounded rows; rn: constraints */
-    double *e, *rp, *ru;      /* 2 a constraint; constraints */
-    double *k, *S;            /* 3 and 9 a constraint */
-    double *D, *R;            /* blocks: PERPI_BODY_ROWS_MAX a row */
-    double *g, *right, *hd;   /* scratch: rows, dof, rows */
+    double *rd_first, *rt_first, *rn_first; /* a curve's: those of its first point */
+    double *rd_aim, *rt_aim, *rn_aim;       /* residuals that a direction removes */
+    double *e, *rp, *ru;                    /* 2 a constraint; constraints */
+    double *k, *S;                          /* 3 and 9 a constraint */
+    double *D, *R;                          /* blocks: PERPI_BODY_ROWS_MAX a row */
+    double *g, *right, *hd;                 /* scratch: rows, dof, rows */
     perpi_interior_direction dir[PERPI_INTERIOR_DIRECTIONS];
     double regularisation;
     double tau, infeasible; /* mean product; mean square of the linear residuals */
     double coupling;        /* of D_tn: 1, or 0 for a step over a fold */
     int32_t products;
     double centring_least;
+    perpi_interior_curve curve;
 };
 
 /* Memory, scaling and start. False: a constraint has more rows than the method takes. */
@@ -103,6 +127,8 @@ bool perpi_interior_blocks(perpi_interior_bodies* s);
  * none). */
 void perpi_interior_find(perpi_interior_bodies* s, perpi_body_matrix* matrix, double target,
                          const perpi_interior_direction* of, perpi_interior_direction* d);
+/* x, p, z, ... <- their values after a step of length t along d. */
+void perpi_interior_move(perpi_interior_bodies* s, const perpi_interior_direction* d, double t);
 /* How far the boundary is along d; tau after a step of length t. */
 double perpi_interior_reach(const perpi_interior_bodies* s, const perpi_interior_direction* d);
 double perpi_interior_tau_after(const perpi_interior_bodies* s, const perpi_interior_direction* d,

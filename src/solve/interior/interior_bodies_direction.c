@@ -241,7 +241,7 @@ PERPI_INLINE void contact_right(perpi_interior_bodies* s, int32_t i, int32_t m, 
     double g[PERPI_SOC_MAX] = {0.0}, rt[3];
     double r3 = a->target - p[0] * s->w[i];
     r3 -= a->of != NULL ? a->of->p[c->row] * a->of->w[i] : 0.0;
-    g[0] = (r3 + p[0] * s->rn[i]) / s->w[i];
+    g[0] = (r3 + p[0] * s->rn_aim[i]) / s->w[i];
     double* out = s->g + c->row;
     if (s->law_of[i] == LAW_NORMAL) {
         for (int32_t r = 1; r < m; ++r) {
@@ -252,7 +252,7 @@ PERPI_INLINE void contact_right(perpi_interior_bodies* s, int32_t i, int32_t m, 
     }
     const double *k = s->k + 3 * (size_t)i, *S = s->S + 9 * (size_t)i;
     for (int32_t r = 0; r < n; ++r) {
-        rt[r] = s->rt[c->row + 1 + r];
+        rt[r] = s->rt_aim[c->row + 1 + r];
     }
     if (s->polar[i]) {
         const polar_target t = polar_residual(s, i, a);
@@ -293,7 +293,7 @@ static void row_right(perpi_interior_bodies* s, int32_t i, int32_t r, const aim*
     const perp_constraint* c = &s->P->constraint[i];
     const int32_t row = c->row + r;
     const double D = s->D[ROWS_MAX * (size_t)c->row + (size_t)(r * c->rows + r)];
-    double t = -s->rt[row];
+    double t = -s->rt_aim[row];
     if (s->low[row] > 0.0) {
         const double gap = s->p[row] - perpi_interior_lower(s, row);
         const double second = a->of != NULL ? a->of->low[row] * a->of->p[row] : 0.0;
@@ -315,7 +315,7 @@ PERPI_INLINE void cone_increments(perpi_interior_bodies* s, int32_t i, int32_t m
     const double* dp = d->p + c->row;
     double* dz = d->z + c->row;
     for (int32_t r = 1; r < m; ++r) {
-        dz[r] = s->hd[c->row + r] + s->regularisation * dp[r] - s->rt[c->row + r];
+        dz[r] = s->hd[c->row + r] + s->regularisation * dp[r] - s->rt_aim[c->row + r];
     }
     d->phi[i] = 0.0;
     if (s->polar[i]) {
@@ -415,7 +415,7 @@ PERPI_INLINE void increments(perpi_interior_bodies* s, int32_t i, int32_t m, con
         d->p[c->row + r] = s->g[c->row + r] - perpi_interior_dot(m, D + r * m, s->hd + c->row);
     }
     if (c->kind == PERP_CONSTRAINT_CONTACT) {
-        d->w[i] = s->hd[c->row] + s->regularisation * d->p[c->row] - s->rn[i];
+        d->w[i] = s->hd[c->row] + s->regularisation * d->p[c->row] - s->rn_aim[i];
     }
     if (s->law_of[i] == LAW_CONE) {
         cone_increments(s, i, m, a, d);
@@ -440,17 +440,40 @@ static void increments_part(int32_t begin, int32_t end, void* data)
     }
 }
 
+/* What a direction removes of the linear residuals: all, or what is above their share of the target (of a
+ * curve, along which they fall with tau). */
+static void set_aim(perpi_interior_bodies* s, double target)
+{
+    const perp_contact_problem* P = s->P;
+    const double part = s->curve.on ? target / s->curve.first : 0.0;
+    const struct {
+        double *aim, *now, *first;
+        int32_t count;
+    } each[] = {{s->rd_aim, s->rd, s->rd_first, P->dof_count},
+                {s->rt_aim, s->rt, s->rt_first, P->row_count},
+                {s->rn_aim, s->rn, s->rn_first, P->constraint_count}};
+    for (size_t k = 0; k < sizeof each / sizeof each[0]; ++k) {
+        if (part == 0.0) {
+            memcpy(each[k].aim, each[k].now, (size_t)each[k].count * sizeof(double));
+        }
+        for (int32_t i = 0; part != 0.0 && i < each[k].count; ++i) {
+            each[k].aim[i] = each[k].now[i] - part * each[k].first[i];
+        }
+    }
+}
+
 /* Solves for one direction. The rows p that turn (second order) also enter the dynamics. */
 void perpi_interior_find(perpi_interior_bodies* s, perpi_body_matrix* matrix, double target,
                          const perpi_interior_direction* of, perpi_interior_direction* d)
 {
     const aim a = {target, of};
     const perp_contact_problem* P = s->P;
+    set_aim(s, target);
     direction_job job = {s, &a, d};
     perpi_for_parts(s->context, P->constraint_count, GRAIN, right_part, &job);
     /* right = -rd + H (g + second-order terms of p) */
     for (int32_t i = 0; i < P->dof_count; ++i) {
-        s->right[i] = -s->rd[i];
+        s->right[i] = -s->rd_aim[i];
     }
     perpi_body_add_impulses(s->matrix, P, s->H, s->right, 1.0, s->hd, d->x);
     perpi_body_matrix_solve(matrix, d->x);

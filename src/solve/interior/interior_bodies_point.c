@@ -45,6 +45,12 @@ static size_t cut_memory(perpi_interior_bodies* s, const perp_contact_problem* P
         {&s->u, nr},
         {&s->rt, nr},
         {&s->rn, nc},
+        {&s->rd_first, nv},
+        {&s->rt_first, nr},
+        {&s->rn_first, nc},
+        {&s->rd_aim, nv},
+        {&s->rt_aim, nr},
+        {&s->rn_aim, nc},
         {&s->e, 2 * nc},
         {&s->rp, nc},
         {&s->ru, nc},
@@ -279,6 +285,9 @@ void perpi_interior_residuals(perpi_interior_bodies* s)
     choose_polar(s);
     const perp_contact_problem* P = s->P;
     perpi_body_velocities(s->matrix, P, s->H, s->b, s->x, s->u);
+    for (int32_t i = 0; s->curve.on && i < P->row_count; ++i) {
+        s->u[i] += s->regularisation * s->p[i];
+    }
     for (int32_t i = 0; i < P->dof_count; ++i) {
         s->right[i] = s->x[i] - s->y[i];
     }
@@ -314,4 +323,58 @@ void perpi_interior_residuals(perpi_interior_bodies* s)
     }
     s->tau = pairs / (double)(s->products > 0 ? s->products : 1);
     s->infeasible = square / (double)P->constraint_count;
+}
+
+/* ---- steps ------------------------------------------------------------------------------------*/
+
+static void take_polar_step(perpi_interior_bodies* s, int32_t i, const perpi_interior_direction* d,
+                            double t)
+{
+    const int32_t row = s->P->constraint[i].row;
+    const double* e = s->e + 2 * (size_t)i;
+    const double turn = t * d->phi[i], co = cos(turn), si = sin(turn);
+    const double e0 = co * e[0] - si * e[1], e1 = co * e[1] + si * e[0];
+    const double p_n = s->p[row] + t * d->p[row];
+    s->g1[i] += t * d->g1[i];
+    s->g2[i] += t * d->g2[i];
+    const double ru = s->ru[i] + t * d->ru[i], rp = p_n - s->g2[i];
+    s->p[row] = p_n;
+    s->p[row + 1] = rp * e0;
+    s->p[row + 2] = rp * e1;
+    s->z[row] = ru + s->g1[i];
+    s->z[row + 1] = -ru * e0;
+    s->z[row + 2] = -ru * e1;
+}
+
+void perpi_interior_move(perpi_interior_bodies* s, const perpi_interior_direction* d, double t)
+{
+    const perp_contact_problem* P = s->P;
+    for (int32_t i = 0; i < P->dof_count; ++i) {
+        s->x[i] += t * d->x[i];
+    }
+    for (int32_t i = 0; i < P->constraint_count; ++i) {
+        const perp_constraint* c = &P->constraint[i];
+        if (c->kind == PERP_CONSTRAINT_CONTACT) {
+            s->w[i] += t * d->w[i];
+        }
+        if (s->law_of[i] == LAW_CONE && s->polar[i]) {
+            take_polar_step(s, i, d, t);
+            continue;
+        }
+        for (int32_t r = c->row; r < c->row + c->rows; ++r) {
+            s->p[r] += t * d->p[r];
+            if (s->law_of[i] == LAW_CONE) {
+                s->z[r] += t * d->z[r];
+            } else if (s->law_of[i] == LAW_BOUNDED) {
+                s->low[r] += t * d->low[r];
+                s->up[r] += t * d->up[r];
+            }
+        }
+        if (s->law_of[i] == LAW_CONE) {
+            const int32_t n = c->rows - 1;
+            const double *z = s->z + c->row, *p = s->p + c->row;
+            s->g1[i] = z[0] - sqrt(perpi_interior_dot(n, z + 1, z + 1));
+            s->g2[i] = p[0] - sqrt(perpi_interior_dot(n, p + 1, p + 1));
+        }
+    }
 }

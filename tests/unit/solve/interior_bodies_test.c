@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "perp/solve.h"
+#include "conform/stewart_trinkle.h"
 #include "perp_test.h"
 #include "solve/interior/interior_bodies.h"
 
@@ -184,48 +185,250 @@ static double residual_of(void* user, const double* p, bool* stop)
     return now;
 }
 
+/* The method with what it works on. */
+typedef struct bench {
+    perp_context* context;
+    perpi_interior_bodies* interior;
+    perpi_body_matrix matrix;
+    perpi_delassus delassus;
+} bench;
+
+static void open_bench(bench* m)
+{
+    *m = (bench){0};
+    REQUIRE_OK(perp_context_create(NULL, &m->context));
+    REQUIRE_OK(perpi_interior_bodies_create(m->context, &m->interior));
+    REQUIRE_OK(perpi_body_matrix_create(m->context, &m->matrix));
+}
+
+static void close_bench(bench* m)
+{
+    perpi_delassus_free(m->context, &m->delassus);
+    perpi_body_matrix_free(&m->matrix);
+    perpi_interior_bodies_destroy(m->interior);
+    perp_context_destroy(m->context);
+}
+
+static perpi_interior_task task_of(bench* m, const perp_contact_problem* P)
+{
+    CHECK_OK(perpi_delassus_fill(m->context, P, &m->delassus));
+    CHECK_OK(perpi_body_matrix_analyse(&m->matrix, P, &m->delassus));
+    return (perpi_interior_task){.P = P,
+                                 .delassus = &m->delassus,
+                                 .matrix = &m->matrix,
+                                 .regularisation = 1e-8,
+                                 .target = 1e-6,
+                                 .limit = 40};
+}
+
 TEST(the_interior_point_method_reaches_columns_solved_by_hand)
 {
-    perp_context* context = NULL;
-    REQUIRE_OK(perp_context_create(NULL, &context));
-    perpi_interior_bodies* interior = NULL;
-    perpi_body_matrix matrix;
-    perpi_delassus delassus = {0};
-    REQUIRE_OK(perpi_interior_bodies_create(context, &interior));
-    REQUIRE_OK(perpi_body_matrix_create(context, &matrix));
-    for (int run = 0; run < 2 * CASES; ++run) { /* each case in both ways past folds */
+    bench m;
+    open_bench(&m);
+    for (int run = 0; run < 2 * CASES; ++run) { /* each case also with the path as a curve */
         const int i = run / 2;
+        const bool curve = run % 2 == 1;
         column* c = make(&cases[i].make);
         watch w = {.c = c, .least = INFINITY};
         w.work = malloc(perp_contact_residual_work(&c->P) * sizeof *w.work);
         REQUIRE(w.work != NULL);
-        REQUIRE_OK(perpi_delassus_fill(context, &c->P, &delassus));
-        REQUIRE_OK(perpi_body_matrix_analyse(&matrix, &c->P, &delassus));
-        const perpi_interior_task task = {.P = &c->P,
-                                          .delassus = &delassus,
-                                          .matrix = &matrix,
-                                          .regularisation = 1e-8,
-                                          .target = 1e-6,
-                                          .gentle = run % 2 == 1,
-                                          .limit = 40,
-                                          .residual = residual_of,
-                                          .user = &w};
+        perpi_interior_task task = task_of(&m, &c->P);
+        task.residual = residual_of;
+        task.user = &w;
         int32_t made = 0;
-        CHECK_OK(perpi_interior_bodies_run(interior, &task, &made));
-        if (!(w.least <= 1e-6) || made > 25) {
-            printf("  %s%s: %g after %d factorisations\n", cases[i].name,
-                   task.gentle ? ", gentle" : "", w.least, (int)made);
+        if (curve) {
+            CHECK_OK(perpi_interior_track_begin(m.interior, &task));
+            perpi_interior_track(m.interior, &task, &made);
+        } else {
+            CHECK_OK(perpi_interior_bodies_run(m.interior, &task, &made));
+        }
+        if (!(w.least <= 1e-6) || made > 35) {
+            printf("  %s%s: %g after %d factorisations\n", cases[i].name, curve ? ", curve" : "",
+                   w.least, (int)made);
         }
         CHECK_AT_MOST(w.least, 1e-6);
-        CHECK(made > 0 && made <= 25);
+        CHECK(made > 0 && made <= (curve ? 35 : 25));
         check_velocities(c, &cases[i].make, cases[i].slip, w.v, 1e-4);
         free(w.work);
         free(c);
     }
-    perpi_delassus_free(context, &delassus);
-    perpi_body_matrix_free(&matrix);
-    perpi_interior_bodies_destroy(interior);
-    perp_context_destroy(context);
+    close_bench(&m);
+}
+
+/* ---- folds of the central path --------------------------------------------------------------------------*/
+
+enum { BODIES = 8, TOUCHES = 32 };
+
+/* Bodies of unit mass and inertia that touch each other and the ground in random places: v = 0 obeys all gaps, so
+ * there is a solution (Stewart and Trinkle 1996). */
+typedef struct heap {
+    int32_t dof[BODIES + 1];
+    double M[36 * BODIES], k[6 * BODIES], J[36 * TOUCHES], b[3 * TOUCHES];
+    perp_constraint constraint[TOUCHES];
+    perp_contact_problem P;
+} heap;
+
+static void random_direction(uint64_t* random, double* n)
+{
+    double length = 0.0;
+    do {
+        for (int k = 0; k < 3; ++k) {
+            n[k] = test_uniform(random, -1, 1);
+        }
+        length = sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2]);
+    } while (!(length > 0.1 && length < 1.0));
+    for (int k = 0; k < 3; ++k) {
+        n[k] /= length;
+    }
+}
+
+static void cross(const double* a, const double* b, double* out)
+{
+    out[0] = a[1] * b[2] - a[2] * b[1];
+    out[1] = a[2] * b[0] - a[0] * b[2];
+    out[2] = a[0] * b[1] - a[1] * b[0];
+}
+
+static void add_touch(heap* h, uint64_t* random, int32_t i)
+{
+    const int32_t second = i % BODIES;
+    const int32_t first = (int32_t)(test_random(random) % (BODIES + 1)) - 1;
+    const int32_t other = first == second ? -1 : first;
+    h->constraint[i] = (perp_constraint){.kind = PERP_CONSTRAINT_CONTACT,
+                                         .block = {other, second},
+                                         .row = 3 * i,
+                                         .rows = 3,
+                                         .jac = 36 * (size_t)i,
+                                         .cone = PERP_CONE_QUADRATIC,
+                                         .mu = 2.0};
+    double frame[3][3], aside[3];
+    random_direction(random, frame[0]);
+    random_direction(random, aside);
+    cross(frame[0], aside, frame[1]);
+    const double length =
+        sqrt(frame[1][0] * frame[1][0] + frame[1][1] * frame[1][1] + frame[1][2] * frame[1][2]);
+    for (int k = 0; k < 3; ++k) {
+        frame[1][k] /= length;
+    }
+    cross(frame[0], frame[1], frame[2]);
+    double* J = h->J + 36 * i;
+    for (int side = other < 0 ? 1 : 0; side < 2; ++side) {
+        double arm[3], turn[3];
+        random_direction(random, arm);
+        for (int r = 0; r < 3; ++r, J += 6) {
+            cross(arm, frame[r], turn);
+            for (int k = 0; k < 3; ++k) {
+                J[k] = side == 0 ? -frame[r][k] : frame[r][k];
+                J[3 + k] = side == 0 ? -turn[k] : turn[k];
+            }
+        }
+    }
+    h->b[3 * i] = test_uniform(random, 0, 0.1);
+}
+
+static void make_heap(heap* h, uint64_t seed)
+{
+    uint64_t random = seed;
+    *h = (heap){0};
+    for (int32_t i = 0; i < BODIES; ++i) {
+        h->dof[i + 1] = 6 * (i + 1);
+        for (int k = 0; k < 6; ++k) {
+            h->M[36 * i + 7 * k] = 1.0;
+            h->k[6 * i + k] = test_uniform(&random, -1, 1);
+        }
+    }
+    for (int32_t i = 0; i < TOUCHES; ++i) {
+        add_touch(h, &random, i);
+    }
+    h->P = (perp_contact_problem){.block_count = BODIES,
+                                  .dof_count = 6 * BODIES,
+                                  .row_count = 3 * TOUCHES,
+                                  .constraint_count = TOUCHES,
+                                  .dof = h->dof,
+                                  .M = h->M,
+                                  .k = h->k,
+                                  .J = h->J,
+                                  .b = h->b,
+                                  .lower = h->b,
+                                  .upper = h->b,
+                                  .constraint = h->constraint};
+}
+
+typedef struct heap_watch {
+    const heap* h;
+    const perpi_body_matrix* matrix;
+    double* work;
+    double least, tau; /* tau: the least so far */
+    const perpi_interior_curve* curve;
+    bool turned, back; /* the determinant was negative; tau has grown */
+} heap_watch;
+
+static double heap_residual(void* user, const double* p, bool* stop)
+{
+    heap_watch* w = user;
+    const perp_contact_problem* P = &w->h->P;
+    double v[6 * BODIES];
+    memcpy(v, P->k, sizeof v);
+    for (int32_t i = 0; i < TOUCHES; ++i) {
+        const perp_constraint* c = &P->constraint[i];
+        const double* J = P->J + c->jac;
+        for (int side = 0; side < 2; ++side) {
+            for (int r = 0; c->block[side] >= 0 && r < 3; ++r, J += 6) {
+                for (int k = 0; k < 6; ++k) {
+                    v[6 * c->block[side] + k] += J[k] * p[c->row + r];
+                }
+            }
+        }
+    }
+    const double now = perp_contact_check_residual(P, v, p, w->work).worst;
+    w->least = now < w->least ? now : w->least;
+    w->turned = w->turned || (w->tau < INFINITY && perpi_body_matrix_sign(w->matrix) < 0);
+    w->back = w->back || w->curve->tau > 1.2 * w->tau;
+    w->tau = w->curve->tau < w->tau ? w->curve->tau : w->tau;
+    *stop = false;
+    return now;
+}
+
+/* Followed as a curve the path reaches an answer in every problem, also where it turns back on the way: there
+ * the determinant is negative, and tau grows. */
+TEST(the_central_path_as_a_curve_leads_through_folds_to_an_answer)
+{
+    enum { RUNS = 200 };
+    bench m;
+    open_bench(&m);
+    int solved = 0, folded = 0, back = 0, longest = 0;
+    for (uint64_t seed = 1; seed <= RUNS; ++seed) {
+        heap* h = malloc(sizeof *h);
+        REQUIRE(h != NULL);
+        make_heap(h, seed);
+        heap_watch w = {.h = h, .matrix = &m.matrix, .least = INFINITY, .tau = INFINITY};
+        w.work = malloc(perp_contact_residual_work(&h->P) * sizeof *w.work);
+        REQUIRE(w.work != NULL);
+        perpi_interior_task task = task_of(&m, &h->P);
+        task.regularisation = 1e-10;
+        task.target = 1e-9;
+        task.limit = 400;
+        task.residual = heap_residual;
+        task.user = &w;
+        REQUIRE_OK(perpi_interior_track_begin(m.interior, &task));
+        w.curve = &m.interior->curve;
+        int32_t made = 0;
+        perpi_interior_track(m.interior, &task, &made);
+        if (!(w.least <= 1e-9)) {
+            printf("  %d: %g after %d factorisations\n", (int)seed, w.least, (int)made);
+        }
+        solved += w.least <= 1e-9;
+        folded += w.turned;
+        back += w.turned && w.back;
+        longest = made > longest ? made : longest;
+        free(w.work);
+        free(h);
+    }
+    printf("  %d solved, %d with folds (tau grew in %d), longest %d factorisations\n", solved,
+           folded, back, longest);
+    CHECK_EQ_INT(solved, RUNS);
+    CHECK(folded >= 20 && back >= 20);
+    close_bench(&m);
 }
 
 static perp_report solve(perp_context* context, const column* c, double tolerance, double* v,

@@ -1,0 +1,276 @@
+/* src/solve/interior/interior_bodies_track.c - the central path followed as a curve, through its folds.
+ *
+ * Source     pseudo-arclength continuation (H. B. Keller 1977), orientation by the sign of the determinant
+ *            (E. Allgower, K. Georg 1990, chapter 2); unknowns and directions as in interior_bodies.c
+ * Notation   X: all unknowns. Point tau of the curve: every product is tau, and the linear residuals are
+ *            those of the first point times tau / tau_first, so that the start lies on the curve. d_0: the
+ *            Newton direction at the same tau; d_1: that to tau = 0; t = d_1 - d_0 the tangent by -tau. A step
+ *            beta goes along d_0 + beta t to (1 - beta) tau. Changes are measured relative to the numbers
+ *            that must stay positive (v of a direction)
+ * Method     Coulomb's law is not monotone: the path turns back where the determinant of the linearised
+ *            equations changes its sign, and a method that only lowers tau is left without a solution nearby.
+ *            Followed as a curve it leads on: tau grows between two folds. beta = beta_0 + sign theta / |t|,
+ *            with beta_0 such that the correction is across the curve. Where the point is further off than
+ *            NEAR it is corrected; where that does not converge, the step is repeated shorter
+ * Departure  The problem that is solved has the compliance `regularisation` in every row, exactly: with a
+ *            regularisation of the directions alone, corrections do not converge once tau is below it
+ */
+#include <math.h>
+#include <string.h>
+
+#include "linalg/dense.h"
+#include "solve/interior/interior_bodies.h"
+
+enum { CHANGES_MAX = 4 * PERPI_BODY_ROWS_MAX + 2, CORRECTIONS = 2, RETURNS_MAX = 60, TRIALS = 8 };
+
+#define NEAR 1.0 /* largest relative change of a correction at a point from which steps are made */
+#define TIGHT 0.25      /* the same at a point that is kept, and after a return to it */
+#define FAR_OFF 4.0     /* from here on a correction is not tried */
+#define BOUNDARY 0.95   /* of the way to the boundary */
+#define TURN_WEIGHT 2.0 /* of a turn of the sliding direction (rad) beside relative changes */
+#define THETA_FIRST 0.6
+#define THETA_MAX 1.2
+#define THETA_MIN 1e-3
+#define THETA_EASY 0.5 /* a step of this length: points need not be near the curve any longer */
+#define BETA_MAX 0.97
+#define TAU_END 1e-22 /* relative to the first */
+
+/* ---- relative changes ---------------------------------------------------------------------------------------*/
+
+/* Of constraint i along d: how many. */
+static int32_t changes(const perpi_interior_bodies* s, int32_t i, const perpi_interior_direction* d,
+                       double root, double* v)
+{
+    const perp_constraint* c = &s->P->constraint[i];
+    int32_t n = 0;
+    if (c->kind == PERP_CONSTRAINT_CONTACT) {
+        v[n++] = d->p[c->row] / s->p[c->row];
+        v[n++] = d->w[i] / s->w[i];
+    }
+    if (s->law_of[i] == LAW_CONE && s->polar[i]) {
+        v[n++] = d->g1[i] / s->g1[i];
+        v[n++] = d->g2[i] / s->g2[i];
+        v[n++] = d->ru[i] / s->ru[i];
+        v[n++] = TURN_WEIGHT * d->phi[i];
+    } else if (s->law_of[i] == LAW_CONE) {
+        for (int32_t r = c->row; r < c->row + c->rows; ++r) {
+            v[n++] = d->p_scaled[r] / root;
+            v[n++] = d->z_scaled[r] / root;
+        }
+    } else if (s->law_of[i] == LAW_BOUNDED) {
+        for (int32_t r = c->row; r < c->row + c->rows; ++r) {
+            if (s->low[r] > 0.0) {
+                v[n++] = d->low[r] / s->low[r];
+                v[n++] = d->p[r] / (s->p[r] - perpi_interior_lower(s, r));
+            }
+            if (s->up[r] > 0.0) {
+                v[n++] = d->up[r] / s->up[r];
+                v[n++] = d->p[r] / (perpi_interior_upper(s, r) - s->p[r]);
+            }
+        }
+    }
+    return n;
+}
+
+/* The curve at a point. */
+typedef struct course {
+    double beta;   /* of the correction across the curve */
+    double off;    /* its largest relative change */
+    double length; /* of the tangent, the same norm, at least 1 */
+    int sign;
+} course;
+
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+/* From d_0 and d_1. */
+static course measure(const perpi_interior_bodies* s, const perpi_interior_direction* d_0,
+                      const perpi_interior_direction* d_1)
+{
+    const double root = sqrt(s->curve.tau);
+    double v[CHANGES_MAX], t[CHANGES_MAX], across = 0.0, along = (double)s->P->constraint_count;
+    course k = {.length = 1.0, .sign = perpi_body_matrix_sign(s->matrix)};
+    for (int32_t i = 0; i < s->P->constraint_count; ++i) {
+        const int32_t n = changes(s, i, d_0, root, v);
+        changes(s, i, d_1, root, t);
+        for (int32_t r = 0; r < n; ++r) {
+            const double tangent = t[r] - v[r];
+            across += v[r] * tangent;
+            along += tangent * tangent;
+            k.length = larger(k.length, fabs(tangent));
+        }
+    }
+    k.beta = -across / along;
+    for (int32_t i = 0; i < s->P->constraint_count; ++i) {
+        const int32_t n = changes(s, i, d_0, root, v);
+        changes(s, i, d_1, root, t);
+        for (int32_t r = 0; r < n; ++r) {
+            k.off = larger(k.off, fabs(v[r] + k.beta * (t[r] - v[r])));
+        }
+    }
+    return k;
+}
+
+/* ---- steps --------------------------------------------------------------------------------------------------*/
+
+/* d <- (1 - beta) d_0 + beta d_1 */
+static void combine(const perpi_interior_bodies* s, double beta, perpi_interior_direction* d)
+{
+    const size_t count =
+        (size_t)s->P->dof_count + 6 * (size_t)s->P->row_count + 7 * (size_t)s->P->constraint_count;
+    const double *a = s->dir[0].x, *b = s->dir[1].x;
+    double* out = d->x; /* the arrays of a direction follow each other */
+    for (size_t i = 0; i < count; ++i) {
+        out[i] = (1.0 - beta) * a[i] + beta * b[i];
+    }
+}
+
+static double step_within(const perpi_interior_bodies* s, const perpi_interior_direction* d)
+{
+    const double t = BOUNDARY * perpi_interior_reach(s, d);
+    return t < 1.0 ? t : 1.0;
+}
+
+static void take(perpi_interior_bodies* s, const perpi_interior_direction* d, double t, double beta)
+{
+    perpi_interior_move(s, d, t);
+    s->curve.tau *= 1.0 - t * beta;
+}
+
+/* A step across the curve. */
+static void correct(perpi_interior_bodies* s, const course* k)
+{
+    const double beta = k->beta < -0.5 ? -0.5 : k->beta > 0.5 ? 0.5 : k->beta;
+    combine(s, beta, &s->dir[2]);
+    take(s, &s->dir[2], step_within(s, &s->dir[2]), beta);
+}
+
+/* A step along the curve, with terms of second order. */
+static void advance(perpi_interior_bodies* s, perpi_body_matrix* matrix, const course* k)
+{
+    perpi_interior_direction *best = &s->dir[2], *next = &s->dir[3];
+    double go = s->curve.theta / k->length, beta = 0.0, t = 0.0;
+    for (int i = 0; i < TRIALS; ++i) {
+        beta = k->beta + k->sign * go;
+        beta = beta < BETA_MAX ? beta : BETA_MAX;
+        combine(s, beta, best);
+        const double reach = perpi_interior_reach(s, best);
+        t = BOUNDARY * reach < 1.0 ? BOUNDARY * reach : 1.0;
+        if (t == 1.0) {
+            break;
+        }
+        go *= larger(0.3, 0.8 * reach);
+    }
+    for (int i = 0; i < CORRECTIONS; ++i) {
+        perpi_interior_find(s, matrix, (1.0 - beta) * s->curve.tau, best, next);
+        const double within = step_within(s, next);
+        if (!(within >= BOUNDARY * t)) {
+            break;
+        }
+        perpi_interior_direction* swap = best;
+        best = next;
+        next = swap;
+        t = within;
+    }
+    take(s, best, t, beta);
+}
+
+/* ---- the curve ----------------------------------------------------------------------------------------------*/
+
+static void keep_point(perpi_interior_bodies* s)
+{
+    memcpy(s->good, s->x, perpi_interior_unknowns(s->P) * sizeof *s->good);
+    s->curve.kept = s->curve.tau;
+}
+
+static void return_to_kept(perpi_interior_bodies* s)
+{
+    perpi_interior_curve* c = &s->curve;
+    memcpy(s->x, s->good, perpi_interior_unknowns(s->P) * sizeof *s->good);
+    c->tau = c->kept;
+    c->theta = larger(THETA_MIN, 0.35 * c->theta);
+    c->corrections = 0;
+    c->strict = true;
+    ++c->returns;
+}
+
+/* The length of the next step, at a point of the curve. */
+static void set_length(perpi_interior_curve* c, double off)
+{
+    if (c->kept > 0.0) {
+        const double factor = c->corrections > 0 ? 0.8 : off < 0.15 ? 1.6 : off < 0.3 ? 1.2 : 0.9;
+        c->theta = c->theta * factor < THETA_MAX ? c->theta * factor : THETA_MAX;
+    }
+    c->corrections = 0;
+}
+
+/* One factorisation and the step that follows. False: the curve cannot be followed. */
+static bool follow(perpi_interior_bodies* s, perpi_body_matrix* matrix)
+{
+    perpi_interior_curve* c = &s->curve;
+    if (!perpi_interior_blocks(s) || !perpi_body_matrix_factor(matrix, s->P, s->H, s->D)) {
+        return false;
+    }
+    perpi_interior_find(s, matrix, c->tau, NULL, &s->dir[0]);
+    perpi_interior_find(s, matrix, 0.0, NULL, &s->dir[1]);
+    const course k = measure(s, &s->dir[0], &s->dir[1]);
+    c->strict = c->strict && c->theta < THETA_EASY;
+    if (k.off < (c->strict ? TIGHT : NEAR)) {
+        set_length(c, k.off);
+        if (k.off < TIGHT || !(c->kept > 0.0)) {
+            keep_point(s);
+        }
+        advance(s, matrix, &k);
+        return true;
+    }
+    const bool slow = ++c->corrections > 3 || (c->corrections > 1 && k.off > 0.7 * c->off);
+    if (c->kept > 0.0 && (!(k.off < FAR_OFF) || slow)) {
+        return_to_kept(s);
+        return c->returns <= RETURNS_MAX;
+    }
+    c->off = k.off;
+    correct(s, &k);
+    return isfinite(k.off);
+}
+
+perp_status perpi_interior_track_begin(perpi_interior_bodies* s, const perpi_interior_task* task)
+{
+    const perp_status status = perpi_interior_reserve(s, task->P);
+    s->curve = (perpi_interior_curve){.theta = THETA_FIRST};
+    if (status != PERP_OK || task->P->constraint_count == 0 || !perpi_interior_scale(s, task)) {
+        return status;
+    }
+    s->matrix = task->matrix;
+    s->coupling = 1.0;
+    s->curve.on = true;
+    perpi_interior_start(s);
+    perpi_interior_residuals(s);
+    s->curve.tau = s->curve.first = s->tau;
+    memcpy(s->rd_first, s->rd, (size_t)task->P->dof_count * sizeof *s->rd);
+    memcpy(s->rt_first, s->rt, (size_t)task->P->row_count * sizeof *s->rt);
+    memcpy(s->rn_first, s->rn, (size_t)task->P->constraint_count * sizeof *s->rn);
+    return PERP_OK;
+}
+
+void perpi_interior_track(perpi_interior_bodies* s, const perpi_interior_task* task,
+                          int32_t* factorisations)
+{
+    perpi_interior_curve* c = &s->curve;
+    *factorisations = 0;
+    while (c->on && *factorisations < task->limit && c->tau > TAU_END * c->first) {
+        perpi_interior_residuals(s);
+        bool stop = false;
+        for (int32_t i = 0; i < s->P->row_count; ++i) {
+            s->g[i] = s->scale[i] * s->p[i];
+        }
+        const double residual = task->residual(task->user, s->g, &stop);
+        if (stop || !(residual > task->target)) {
+            return;
+        }
+        ++*factorisations;
+        c->on = follow(s, task->matrix);
+    }
+    c->on = c->on && c->tau > TAU_END * c->first;
+}
