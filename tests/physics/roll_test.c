@@ -284,6 +284,39 @@ TEST(bodies_that_the_step_does_not_resolve_gain_no_energy)
     }
 }
 
+/* The impulses of a frame are those of the whole step: they and the weight change the momentum. */
+TEST(recorded_impulses_change_the_momentum)
+{
+    const double h = 0.01;
+    scene_sim s = egg(0.15, 0.5, h, "");
+    REQUIRE(s.sim != NULL);
+    int32_t middle = 0;
+    for (int k = 0; k < 100; ++k) {
+        const perp_body_state before = scene_sim_body(&s, "b");
+        REQUIRE_OK(perp_sim_step(s.sim));
+        const perp_body_state after = scene_sim_body(&s, "b");
+        double p[3] = {0, 0, -9.81 * h}, most = 9.81 * h;
+        int32_t count = 0;
+        const perp_contact* contact = perp_sim_contacts(s.sim, &count);
+        for (int32_t i = 0; i < count; ++i) {
+            const perp_contact* c = &contact[i];
+            const double *n = c->normal, *t = c->tangent;
+            const double o[3] = {n[1] * t[2] - n[2] * t[1], n[2] * t[0] - n[0] * t[2],
+                                 n[0] * t[1] - n[1] * t[0]};
+            for (int a = 0; a < 3; ++a) {
+                p[a] += c->impulse[0] * n[a] + c->impulse[1] * t[a] + c->impulse[2] * o[a];
+            }
+            most += c->impulse[0];
+        }
+        for (int a = 0; a < 3; ++a) {
+            CHECK_NEAR(after.velocity[a] - before.velocity[a], p[a], 1e-11 * most);
+        }
+        middle += perp_sim_step_info(s.sim).corrections == ROLLING;
+    }
+    CHECK_EQ_INT(middle, 100);
+    scene_sim_close(&s);
+}
+
 TEST(scenes_that_have_no_middle_are_refused_by_name)
 {
     static const struct {
