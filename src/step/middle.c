@@ -47,7 +47,9 @@ void perpi_step_extend(perpi_step* step)
 {
     const int32_t stride = perpi_v_stride(step->model);
     for (int32_t i = 0; i < (int32_t)step->model->body_count; ++i) {
-        for (int32_t j = i * stride; j < i * stride + step->model->body[i].dofs; ++j) {
+        const int32_t dofs =
+            perpi_body_middle(step->formulation, i) ? step->model->body[i].dofs : 0;
+        for (int32_t j = i * stride; j < i * stride + dofs; ++j) {
             step->to->v[j] = 2.0 * step->to->v[j] - step->v_from[j];
         }
     }
