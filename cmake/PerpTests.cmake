@@ -112,8 +112,8 @@ foreach(source ${perp_test_sources})
     get_filename_component(stem ${name} NAME)
     add_executable(${target} tests/${source})
     perp_defaults(${target})
-    # Most of a test's time is the library's: -O2 costs the compiler more than it saves.
-    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+    # Most of a test's time is the library's: -O2, or -Og with sanitizers, costs the compiler more than it saves.
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1> $<$<BOOL:${PERP_SANITIZE}>:-O0>)
     set_target_properties(${target} PROPERTIES OUTPUT_NAME ${stem}
         RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/${directory})
     target_include_directories(${target} PRIVATE
