@@ -69,6 +69,7 @@ static job make(int32_t links, double duration, bool correction)
     def.step = 0.005;
     def.duration = duration;
     def.joint_correction = correction;
+    def.joint_choice = false; /* steps of the start */
     must(&j, perp_sim_create(j.context, j.model, &def, &j.sim));
     return j;
 }

@@ -105,6 +105,10 @@ endforeach()
 file(GLOB perp_test_sources CONFIGURE_DEPENDS
     RELATIVE ${PROJECT_SOURCE_DIR}/tests ${patterns})
 
+set(perp_sanitized OFF)
+if(PERP_SANITIZE)
+    set(perp_sanitized ON)
+endif()
 foreach(source ${perp_test_sources})
     string(REGEX REPLACE "_test\\.c$" "" name ${source})
     string(REPLACE "/" "_" target test_${name})
@@ -112,8 +116,8 @@ foreach(source ${perp_test_sources})
     get_filename_component(stem ${name} NAME)
     add_executable(${target} tests/${source})
     perp_defaults(${target})
-    # Most of a test's time is the library's: -O2 costs the compiler more than it saves.
-    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+    # Most of a test's time is the library's: -O2, or -Og with sanitizers, costs the compiler more than it saves.
+    target_compile_options(${target} PRIVATE $<IF:$<CONFIG:Release>,-O1,$<$<BOOL:${perp_sanitized}>:-O0>>)
     set_target_properties(${target} PROPERTIES OUTPUT_NAME ${stem}
         RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/${directory})
     target_include_directories(${target} PRIVATE

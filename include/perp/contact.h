@@ -46,6 +46,8 @@ typedef struct perp_contact {
                         of an impact, or in the step after it the offset of the poses / h */
     perp_contact_layer layer;
     perp_contact_impact impact;
+    int32_t middle; /* 1: of a middle step of its body (contact_direction) beside bodies with steps
+                       of the start: point, normal and gap are those of the middle of the step */
 } perp_contact;
 
 #ifdef __cplusplus

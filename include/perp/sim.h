@@ -194,7 +194,8 @@ typedef struct perp_step_info {
                                closing them at once would gain energy;
                                -2: a middle step (perp_sim_def.joint_middle);
                                -4: one with contacts (rolling_middle), whose points, normals and
-                               gaps are those of the middle of the step */
+                               gaps are those of the middle of the step;
+                               -5: of some of several bodies (perp_contact.middle) */
     int32_t moves;          /* solves that moved poses onto the joints, where the step's own
                                impulses could not close them */
     double joint_error[2];  /* largest at the end of the step: length, angle */

@@ -62,6 +62,7 @@ const perpi_column_def perpi_columns[PERPI_COLUMN_COUNT] = {
     [PERPI_COLUMN_CONTACT_LAYER] = CONTACT("/contacts/layer", PERPI_CELL_F64, PERPI_WIDTH_LAYER),
     [PERPI_COLUMN_CONTACT_IMPACT] =
         CONTACT("/contacts/impact", PERPI_CELL_F64, PERPI_WIDTH_CONTACT_IMPACT),
+    [PERPI_COLUMN_CONTACT_MIDDLE] = CONTACT("/contacts/middle", PERPI_CELL_I32, PERPI_WIDTH_MIDDLE),
     [PERPI_COLUMN_JOINT_IMPULSE] = FRAME("/joints/impulse", PERPI_CELL_F64, PERPI_WIDTH_JOINT(6)),
     [PERPI_COLUMN_JOINT_LAW] = FRAME("/joints/law", PERPI_CELL_F64, PERPI_WIDTH_JOINT(5)),
     [PERPI_COLUMN_JOINT_COORDINATE] =
@@ -173,6 +174,7 @@ perpi_state_shape perpi_state_shape_of(const perp_sim* sim)
                                .timed = perpi_sim_offset(sim) != NULL,
                                .adaptive = perpi_sim_adaptive(sim),
                                .falls_back = perpi_sim_falls_back(sim),
+                               .parts = perpi_sim_has_parts(sim),
                                .marked = true,
                                .measure_size = perpi_measures_size(sim)};
 }
@@ -198,6 +200,7 @@ static int32_t width_of(int32_t width, const perpi_state_shape* shape)
     case PERPI_WIDTH_V_SOLVED: return shape->v_solved ? shape->v_size : 0;
     case PERPI_WIDTH_MEMORY: return shape->memory_size;
     case PERPI_WIDTH_IMPACT: return shape->bounces ? 2 : 0;
+    case PERPI_WIDTH_MIDDLE: return shape->parts ? 1 : 0;
     case PERPI_WIDTH_CONTACT_IMPACT: return shape->timed ? PERPI_CONTACT_IMPACT_CELLS : 0;
     case PERPI_WIDTH_CLOCK: return shape->adaptive ? 3 : 0;
     case PERPI_WIDTH_HALF_Q: return shape->adaptive ? shape->q_size : 0;
@@ -315,6 +318,7 @@ static void put_contact(perpi_block* block, size_t row, const perp_contact* c)
     put_int(block, PERPI_COLUMN_CONTACT_GROUP, row, c->group);
     put(block, PERPI_COLUMN_CONTACT_LAYER, row, &c->layer);
     put(block, PERPI_COLUMN_CONTACT_IMPACT, row, &c->impact);
+    put_int(block, PERPI_COLUMN_CONTACT_MIDDLE, row, c->middle);
 }
 
 /* Joint i of a frame's row. */
@@ -504,6 +508,9 @@ static perp_contact get_contact(const perpi_block* block, size_t row)
     }
     if (block->width[PERPI_COLUMN_CONTACT_IMPACT] > 0) {
         get(block, PERPI_COLUMN_CONTACT_IMPACT, row, &c.impact);
+    }
+    if (block->width[PERPI_COLUMN_CONTACT_MIDDLE] > 0) {
+        c.middle = get_int(block, PERPI_COLUMN_CONTACT_MIDDLE, row);
     }
     return c;
 }

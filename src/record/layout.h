@@ -74,6 +74,7 @@ typedef enum perpi_column {
     PERPI_COLUMN_CONTACT_GROUP,
     PERPI_COLUMN_CONTACT_LAYER,
     PERPI_COLUMN_CONTACT_IMPACT,
+    PERPI_COLUMN_CONTACT_MIDDLE,
     PERPI_COLUMN_JOINT_IMPULSE,
     PERPI_COLUMN_JOINT_LAW,
     PERPI_COLUMN_JOINT_COORDINATE,
@@ -124,7 +125,8 @@ typedef enum perpi_cover {
 /* a perp_contact_impact where impacts have times, else no column */
 #define PERPI_WIDTH_CONTACT_IMPACT (-105)
 #define PERPI_WIDTH_STEP_FALLBACK (-104) /* 2 where a step may fall back, else no column */
-#define PERPI_WIDTH_EDITED (-106)        /* 1; older recordings have no column */
+#define PERPI_WIDTH_MIDDLE (-108) /* 1 where bodies may have steps of two kinds, else no column */
+#define PERPI_WIDTH_EDITED (-106) /* 1; older recordings have no column */
 #define PERPI_WIDTH_MEASURE                                                                        \
     (-107) /* accumulators of the scene's measures and stops; none: no column */
 #define PERPI_WIDTH_JOINT(n) (-10 - (n)) /* n cells for each joint */
@@ -191,6 +193,7 @@ typedef struct perpi_state_shape {
     bool timed;           /* and impacts have times within the step that follows */
     bool adaptive;        /* steps have lengths of their own */
     bool falls_back;      /* a step may be semi-implicit instead, or keep errors of joints */
+    bool parts;           /* bodies may have steps of two kinds (roll.c) */
     bool marked;          /* frames after a state was set are marked */
     int32_t measure_size; /* of the accumulators of measures and stops */
 } perpi_state_shape;
@@ -206,6 +209,7 @@ static inline bool perpi_column_exists(const perpi_block* block, int column)
 {
     const bool late = column == PERPI_COLUMN_CONTACT_LAYER ||
                       column == PERPI_COLUMN_CONTACT_IMPACT ||
+                      column == PERPI_COLUMN_CONTACT_MIDDLE ||
                       (column >= PERPI_COLUMN_IMPACT && column <= PERPI_COLUMN_EDITED);
     return !late || block->width[column] > 0;
 }

@@ -342,12 +342,15 @@ perpi_state_shape perpi_recording_shape(const perp_recording* r)
                                .timed = r->header.bounces == 2,
                                .adaptive = r->header.adaptive != 0,
                                .falls_back = r->header.falls_back != 0,
+                               .parts = r->parts,
                                .marked = r->marked,
                                .measure_size = r->header.measure_size};
 }
 
 static perp_status open_columns(perp_recording* r)
 {
+    r->parts = H5Lexists(r->file, "/contacts", H5P_DEFAULT) > 0 &&
+               H5Lexists(r->file, perpi_columns[PERPI_COLUMN_CONTACT_MIDDLE].path, H5P_DEFAULT) > 0;
     r->marked = H5Lexists(r->file, "/state", H5P_DEFAULT) > 0 &&
                 H5Lexists(r->file, perpi_columns[PERPI_COLUMN_EDITED].path, H5P_DEFAULT) > 0;
     const perpi_state_shape shape = perpi_recording_shape(r);

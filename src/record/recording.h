@@ -40,6 +40,7 @@ struct perp_recording {
     perp_joint_record* joint; /* of the frame last asked for */
     size_t joint_capacity;
     perpi_frame_rest rest;            /* likewise */
+    bool parts;                       /* the file has the column /contacts/middle */
     bool marked;                      /* the file has the column of marks */
     struct perpi_recorded_view* view; /* quantity.c: made when quantities are first asked for */
     char name[PERPI_RECORD_NAME_SIZE + 1];

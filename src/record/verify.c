@@ -34,6 +34,7 @@ typedef struct verifier {
     double time, *q, *v;       /* the start of the step */
     double h_next;             /* and the length to try there, of an adaptive step */
     double *q_start, *v_start; /* the same, displaced after an impact */
+    uint8_t* part;             /* per body: roll.c */
     double* q_end;             /* the end of the step without projection */
     double* v_end;
     perpi_joint_input* input;
@@ -217,13 +218,35 @@ static void set_joint_inputs(verifier* x, const perp_frame* frame, const verifie
     }
 }
 
+/* Which bodies have a middle step: those of contacts that are of its middle. */
+static void find_parts(verifier* x, const perp_frame* frame)
+{
+    const perp_model* model = perp_scene_model(x->scene);
+    for (size_t i = 0; i < model->body_count; ++i) {
+        x->part[i] = PERPI_PART_START;
+    }
+    for (int32_t i = 0; i < frame->contact_count; ++i) {
+        const perp_contact* c = &frame->contacts[i];
+        const int32_t body[2] = {c->body_a, c->body_b};
+        for (int side = 0; side < 2 && c->middle != 0; ++side) {
+            if (model->body[body[side]].dofs > 0) {
+                x->part[body[side]] = PERPI_PART_MIDDLE;
+            }
+        }
+    }
+}
+
 /* The problem of the step, from the recorded numbers. */
 static perp_status formulate_recorded(verifier* x, const perp_frame* frame, const verified_step* s)
 {
     const perp_model* model = perp_scene_model(x->scene);
     const perpi_stepper_ops* second = perpi_sim_second_stepper(x->sim);
-    const bool rolls = frame->info.corrections == PERPI_STEP_ROLLING;
+    const bool parts = frame->info.corrections == PERPI_STEP_PARTS;
+    const bool rolls = parts || frame->info.corrections == PERPI_STEP_ROLLING;
     const bool middle = rolls || frame->info.corrections == PERPI_STEP_MIDDLE;
+    if (parts) {
+        find_parts(x, frame);
+    }
     if (middle) {
         const perp_status status = find_middle(x, s);
         if (status != PERP_OK) {
@@ -233,6 +256,7 @@ static perp_status formulate_recorded(verifier* x, const perp_frame* frame, cons
     const perpi_step_input in = {.model = model,
                                  .middle = middle,
                                  .rolls = rolls,
+                                 .part = parts ? x->part : NULL,
                                  .t = s->t,
                                  .h = s->h,
                                  .q = s->half ? frame->rest->half_q : x->q_start,
@@ -345,6 +369,10 @@ static perp_status check_laws(verifier* x)
     }
     if (status == PERP_OK) {
         status = perpi_alloc(x->context, 1, v_size + sizeof(double), &x->v_start);
+    }
+    if (status == PERP_OK) {
+        status = perpi_alloc(x->context, perp_scene_model(x->scene)->body_count + 1,
+                             sizeof *x->part, &x->part);
     }
     if (status == PERP_OK) {
         status = perpi_alloc(x->context, 1, q_size + sizeof(double), &x->q_end);
@@ -646,6 +674,7 @@ static void clean_up(verifier* x)
     perpi_free(x->context, x->v);
     perpi_free(x->context, x->q_start);
     perpi_free(x->context, x->v_start);
+    perpi_free(x->context, x->part);
     perpi_free(x->context, x->q_end);
     perpi_free(x->context, x->v_end);
     perpi_free(x->context, x->input);

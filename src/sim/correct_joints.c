@@ -311,8 +311,9 @@ perp_status perpi_advance_and_correct(perpi_step* step)
     step->attempts.corrections = 0;
     step->correction->shut = false;
     if (step->formulation->middle) { /* closed already */
-        step->attempts.corrections =
-            step->formulation->rolls ? PERPI_STEP_ROLLING : PERPI_STEP_MIDDLE;
+        step->attempts.corrections = step->formulation->part != NULL ? PERPI_STEP_PARTS
+                                     : step->formulation->rolls      ? PERPI_STEP_ROLLING
+                                                                     : PERPI_STEP_MIDDLE;
         step->correction->shut = true;
         return status;
     }

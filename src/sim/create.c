@@ -287,7 +287,8 @@ static void set_state_sizes(perp_sim* sim, const perp_sim_def* def)
     work->error = def->error;
     work->longest = def->error > 0.0 ? def->step_max : def->step;
     work->outer.contacts.context = sim->context;
-    work->roll.start.context = work->roll.middle.context = work->roll.end.context = sim->context;
+    work->roll.start.context = work->roll.middle.context = sim->context;
+    work->roll.end.context = work->roll.kept.context = sim->context;
     sim->correction.closed.context = sim->context;
 }
 
@@ -434,7 +435,27 @@ static perp_status prepare_rolling(perp_sim* sim, const perp_sim_def* asked,
     }
     work->settings.rolling_middle = true;
     work->settings.rolling_chosen = !asked->rolling_middle;
-    return prepare_outer(sim);
+    perp_status status = prepare_outer(sim);
+    const size_t bodies = sim->model->body_count;
+    if (status == PERP_OK) {
+        status = perpi_alloc(sim->context, bodies, sizeof *work->roll.able, &work->roll.able);
+    }
+    int32_t dynamic = 0;
+    for (int32_t i = 0; status == PERP_OK && i < (int32_t)bodies; ++i) {
+        work->roll.able[i] = perpi_body_can_roll(sim->model, i);
+        dynamic += sim->model->body[i].dofs > 0;
+    }
+    if (status == PERP_OK && dynamic > 1) {
+        status = perpi_alloc(sim->context, bodies, sizeof *work->roll.part, &work->roll.part);
+        if (status == PERP_OK) {
+            status =
+                perpi_alloc(sim->context, bodies, sizeof *work->roll.rolled, &work->roll.rolled);
+        }
+        if (status == PERP_OK) {
+            status = perpi_alloc(sim->context, (size_t)work->v_size, sizeof(double), &work->roll.v);
+        }
+    }
+    return status;
 }
 
 /* ---- creating -------------------------------------------------------------------------------- */
@@ -630,6 +651,11 @@ static void free_step(perpi_step* x)
                            x->roll.start.item,
                            x->roll.middle.item,
                            x->roll.end.item,
+                           x->roll.kept.item,
+                           x->roll.able,
+                           x->roll.part,
+                           x->roll.rolled,
+                           x->roll.v,
                            x->outer.v,
                            x->outer.check,
                            x->equilibrium.v_end,

@@ -7,8 +7,8 @@
  * (h/2) m g . v. At the start everywhere else. Contacts, limits, ropes and restitution have laws of
  * the end of a step: a run that goes from one kind of step to the other and back changes its energy
  * by (h/2) m g . v each time. Near a singular configuration of a closed loop middle steps do not
- * converge. joint_correction promises velocities that satisfy the joints at the end of a step;
- * those of a middle step satisfy them on average over it.
+ * converge. joint_correction has nothing to do in a middle step, which closes the joints at its end;
+ * velocities satisfy them on average over it.
  */
 #include "sim/internal.h"
 
@@ -189,7 +189,6 @@ perp_joint_choice perp_joint_choose(const perp_model* model, const perp_sim_def*
         : def->error > 0.0                  ? "the step is adaptive"
         : def->linear_rotation              ? "the rotation is linear"
         : model->joint_count == 0           ? "no joints"
-        : def->joint_correction             ? "joint_correction projects velocities onto the joints"
         : model->spring_count > 0 || model->controller_count > 0 || model->support_points > 0
             ? "springs, controllers and supports"
         : model->massless_count > 0 ? "bodies without mass"

@@ -53,6 +53,21 @@ static perp_status check_middle(const perp_sim* sim)
                                "\"joint_direction\": \"start\"");
 }
 
+/* Bodies that have steps of two kinds: steps of the start where perp may choose. */
+static perp_status check_parts(perp_sim* sim)
+{
+    perpi_step_settings* settings = &sim->work.settings;
+    if (!settings->rolling_middle || !perpi_sim_has_parts(sim)) {
+        return PERP_OK;
+    }
+    if (!settings->rolling_chosen) {
+        return refuse(sim, "contact_direction 'middle' has no derivative with several dynamic "
+                           "bodies; give \"contact_direction\": \"auto\" or \"start\"");
+    }
+    settings->rolling_middle = false;
+    return PERP_OK;
+}
+
 perp_status perpi_gradient_check_sim(perp_sim* sim)
 {
     const perp_model* model = sim->model;
@@ -64,7 +79,10 @@ perp_status perpi_gradient_check_sim(perp_sim* sim)
     if (model->impact_law == PERP_IMPACT_POISSON && model->bounces) {
         return refuse(sim, "Poisson's law of impact has no derivative; use Newton's");
     }
-    const perp_status middle = check_middle(sim);
+    perp_status middle = check_middle(sim);
+    if (middle == PERP_OK) {
+        middle = check_parts(sim);
+    }
     if (middle != PERP_OK) {
         return middle;
     }

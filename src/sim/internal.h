@@ -311,6 +311,8 @@ PERP_NODISCARD perp_status perpi_find_contacts(perpi_step* step, bool* same);
  * of h, into their drift; 0 for contacts that take part in an impact. */
 void perpi_set_rolling(perpi_step* step, double h);
 void perpi_clear_rolling(perpi_step* step);
+/* rolling_choice.c: whether a body has a surface whose contact moves over it while it rolls. */
+bool perpi_body_can_roll(const perp_model* model, int32_t body);
 /* closed.c: removes all but closed contacts from step->to. */
 PERP_NODISCARD perp_status perpi_keep_closed(perpi_step* step);
 

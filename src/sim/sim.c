@@ -307,6 +307,11 @@ bool perpi_sim_falls_back(const perp_sim* sim)
     return sim->work.second != NULL || (sim->model->joint_count > 0 && !sim->adaptive);
 }
 
+bool perpi_sim_has_parts(const perp_sim* sim)
+{
+    return sim->work.roll.part != NULL;
+}
+
 bool perpi_sim_layered(const perp_sim* sim)
 {
     return sim->stepper->layered;

@@ -49,6 +49,8 @@ const bool* perpi_sim_loops(const perp_sim* sim);
 const perpi_stepper_ops* perpi_sim_second_stepper(const perp_sim* sim);
 /* Whether a step may be replaced so, or keep the errors of joints (perp_step_info.joints_kept). */
 bool perpi_sim_falls_back(const perp_sim* sim);
+/* Whether some bodies may have middle steps beside others with steps of the start (perp_contact.middle). */
+bool perpi_sim_has_parts(const perp_sim* sim);
 /* Whether contacts have soft layers (perp_contact.layer). */
 bool perpi_sim_layered(const perp_sim* sim);
 /* Whether the contact model makes groups of contacts. */

@@ -665,6 +665,21 @@ static void add_chord_term(perpi_formulation* f, const perpi_step_input* in, int
     v3_to(v3_add(v3_from(k + 3), g), k + 3);
 }
 
+/* At the start of the step, and where it evaluates forces: its end, or its middle for the bodies that have it. */
+static void write_poses(perpi_formulation* f, perpi_evaluation evaluation,
+                        const perpi_step_input* in)
+{
+    const perp_model* model = in->model;
+    for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
+        f->pose[i] = in->pose != NULL ? in->pose[i] : perpi_state_pose(model, in->q, i);
+        if (evaluation != PERPI_EVALUATE_START) {
+            f->end[i] = perpi_body_middle(f, i) ? perpi_middle_pose(in, in->v_end, i, f->pose[i])
+                        : f->middle             ? f->pose[i]
+                                                : perpi_state_pose(model, in->q_end, i);
+        }
+    }
+}
+
 /* in: for other purposes than a step only model, h, q and v are used. */
 static perp_status write_bodies(perpi_formulation* f, perpi_purpose purpose,
                                 perpi_evaluation evaluation, const perpi_step_input* in)
@@ -678,13 +693,7 @@ static perp_status write_bodies(perpi_formulation* f, perpi_purpose purpose,
     if (status != PERP_OK) {
         return status;
     }
-    for (int32_t i = 0; i < bodies; ++i) {
-        f->pose[i] = in->pose != NULL ? in->pose[i] : perpi_state_pose(model, q, i);
-        if (evaluation != PERPI_EVALUATE_START) {
-            f->end[i] = f->middle ? perpi_middle_pose(in, in->v_end, i, f->pose[i])
-                                  : perpi_state_pose(model, in->q_end, i);
-        }
-    }
+    write_poses(f, evaluation, in);
     if (step) {
         const bool end = evaluation != PERPI_EVALUATE_START;
         status = gather_wrenches(f, model, end ? f->end : f->pose, end ? in->v_end : v, &extra);
@@ -700,7 +709,8 @@ static perp_status write_bodies(perpi_formulation* f, perpi_purpose purpose,
             }
         }
     }
-    f->midway = step && evaluation == PERPI_EVALUATE_START && in->settings->midway;
+    f->midway =
+        step && (evaluation == PERPI_EVALUATE_START || f->part != NULL) && in->settings->midway;
     find_holds(f, in);
     f->any_applied = step && (extra != NULL || model->wrench_count > 0);
     /* one block for each dynamic body */
@@ -708,21 +718,25 @@ static perp_status write_bodies(perpi_formulation* f, perpi_purpose purpose,
     f->M_used = 0;
     f->dof[0] = 0;
     for (int32_t i = 0; i < bodies; ++i) {
-        const int32_t n = model->body[i].dofs;
+        const bool absent = f->part != NULL && f->part[i] == PERPI_PART_ABSENT;
+        const int32_t n = absent ? 0 : model->body[i].dofs;
         f->block_of[i] = n > 0 ? blocks : -1;
-        if (n == 0 && !step) {
+        if (absent) {
+            f->given_v[i] = f->given_w[i] = v3(0, 0, 0);
+        } else if (n == 0 && !step) {
             const bool moves = purpose != PERPI_PURPOSE_MOVE;
             f->given_v[i] = moves ? perpi_state_velocity(model, v, i) : v3(0, 0, 0);
             f->given_w[i] = moves ? perpi_state_rate(model, v, i) : v3(0, 0, 0);
         } else if (n > 0) {
             double* M = f->M + f->M_used;
             double* k = f->k + f->dof[blocks];
-            const double span = step ? f->theta * h : 0.0;
-            status =
-                evaluation == PERPI_EVALUATE_REST
-                    ? write_block_at_rest(f, in, i, extra, M, k)
-                    : write_block(f, model, i, &(block_input){evaluation, t, span, v, extra}, M, k);
-            if (status == PERP_OK && f->middle && n == 6 && step) {
+            const double span = step ? perpi_body_theta(f, i) * h : 0.0;
+            const perpi_evaluation own =
+                f->middle && !perpi_body_middle(f, i) ? PERPI_EVALUATE_START : evaluation;
+            status = own == PERPI_EVALUATE_REST
+                         ? write_block_at_rest(f, in, i, extra, M, k)
+                         : write_block(f, model, i, &(block_input){own, t, span, v, extra}, M, k);
+            if (status == PERP_OK && perpi_body_middle(f, i) && n == 6 && step) {
                 add_chord_term(f, in, i, k);
             }
             for (int32_t a = 0; a < n && !step; ++a) {
@@ -979,6 +993,7 @@ perp_status perpi_formulate_at_end(perpi_formulation* f, const perpi_step_input*
     f->theta = in->middle ? 0.5 : perpi_step_theta(in);
     f->middle = in->middle;
     f->rolls = in->rolls;
+    f->part = in->middle ? in->part : NULL;
     f->start_v = evaluation == PERPI_EVALUATE_REST ? NULL : in->v;
     perp_status status = write_bodies(f, PERPI_PURPOSE_STEP, evaluation, in);
     if (status == PERP_OK) {
@@ -1040,6 +1055,7 @@ perp_status perpi_formulate_other(perpi_formulation* f, const perp_model* model,
     PERP_ASSERT(purpose != PERPI_PURPOSE_STEP);
     const perpi_step_input in = {.model = model, .h = h, .q = q, .v = v};
     f->middle = f->rolls = false;
+    f->part = NULL;
     f->start_v = purpose == PERPI_PURPOSE_IMPACT ? v : NULL;
     perp_status status = write_bodies(f, purpose, PERPI_EVALUATE_START, &in);
     if (status == PERP_OK) {
@@ -1110,8 +1126,9 @@ void perpi_formulation_gather_p(const perpi_formulation* f, const perp_contact* 
     for (int32_t i = 0; i < f->contact_count; ++i) {
         const perp_constraint* c = &f->constraint[i];
         copy_rows(c->rows, contacts[i].impulse, p + c->row);
+        const double theta = f->rolls ? perpi_contact_theta(f, &contacts[i]) : 1.0;
         for (int32_t k = c->row; f->rolls && k < c->row + c->rows; ++k) {
-            p[k] *= f->theta; /* impulses of contacts are those of the whole step */
+            p[k] *= theta; /* impulses of contacts are those of the whole step */
         }
     }
 }
@@ -1123,8 +1140,9 @@ void perpi_formulation_scatter_p(const perpi_formulation* f, const double* p,
         const perp_constraint* c = &f->constraint[i];
         memset(contacts[i].impulse, 0, sizeof contacts[i].impulse);
         copy_rows(c->rows, p + c->row, contacts[i].impulse);
+        const double theta = f->rolls ? perpi_contact_theta(f, &contacts[i]) : 1.0;
         for (int32_t k = 0; f->rolls && k < c->rows; ++k) {
-            contacts[i].impulse[k] /= f->theta;
+            contacts[i].impulse[k] /= theta;
         }
     }
 }

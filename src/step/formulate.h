@@ -176,6 +176,13 @@ typedef struct perpi_frame_tie {
     double b[6];       /* of the rows, that k contains */
 } perpi_frame_tie;
 
+/* How a dynamic body takes part in a step with contacts of the middle (roll.c). */
+typedef enum perpi_step_part {
+    PERPI_PART_START,  /* everything is that of a step of the start */
+    PERPI_PART_MIDDLE, /* a middle step */
+    PERPI_PART_ABSENT, /* not in the problem; `contact` has none of its contacts */
+} perpi_step_part;
+
 typedef struct perpi_formulation perpi_formulation;
 struct perpi_formulation {
     perp_context* context;
@@ -220,9 +227,10 @@ struct perpi_formulation {
     int32_t body_dofs; /* velocities of bodies; those of layers' and supports' blocks follow */
     double h, theta;   /* of the step; its velocities are (1 - theta) v_old + theta v_new */
     const double*
-        start_v; /* flat velocities at the start, for rotors; NULL: no inertia. Borrowed */
-    bool middle; /* a middle step (middle.c): `end` are the poses of its middle */
-    bool rolls;  /* and its contacts are those of the middle (roll.c) */
+        start_v;         /* flat velocities at the start, for rotors; NULL: no inertia. Borrowed */
+    bool middle;         /* a middle step (middle.c): `end` are the poses of its middle */
+    bool rolls;          /* and its contacts are those of the middle (roll.c) */
+    const uint8_t* part; /* of the input. Borrowed */
     perpi_frame_tie* tie;
     int32_t tie_count;
     size_t tie_capacity;
@@ -241,6 +249,26 @@ struct perpi_formulation {
     int32_t constraints, rows; /* while it is being built */
     size_t jac, M_used;
 };
+
+/* Whether a body has a middle step, and theta of its step. */
+static inline bool perpi_body_middle(const perpi_formulation* f, int32_t body)
+{
+    return f->middle && (f->part == NULL || f->part[body] == PERPI_PART_MIDDLE);
+}
+
+static inline double perpi_body_theta(const perpi_formulation* f, int32_t body)
+{
+    return f->part == NULL || f->part[body] == PERPI_PART_MIDDLE ? f->theta : 1.0;
+}
+
+/* Likewise of a contact: both of its bodies are of one part, or fixed. */
+static inline double perpi_contact_theta(const perpi_formulation* f, const perp_contact* c)
+{
+    return f->part == NULL || f->part[c->body_a] == PERPI_PART_MIDDLE ||
+                   f->part[c->body_b] == PERPI_PART_MIDDLE
+               ? f->theta
+               : 1.0;
+}
 
 PERP_NODISCARD perp_status perpi_formulation_create(perp_context* context,
                                                     perpi_formulation** formulation);
@@ -308,6 +336,8 @@ typedef struct perpi_step_input {
     /* A middle step (middle.c): v_end are its mean velocities, which lead from q to q_end. */
     bool middle;
     bool rolls; /* likewise, and `contact` are those of the middle (roll.c) */
+    const uint8_t*
+        part; /* per body: its perpi_step_part in such a step; NULL: all bodies have the middle */
     const perpi_step_settings* settings;
 } perpi_step_input;
 
@@ -315,6 +345,8 @@ typedef struct perpi_step_input {
 #define PERPI_STEP_MIDDLE (-2)
 /* Likewise for one whose contacts are those of the middle. -1 and -3: repair.h. */
 #define PERPI_STEP_ROLLING (-4)
+/* Likewise of some bodies, beside others with a step of the start. */
+#define PERPI_STEP_PARTS (-5)
 
 /* The pose of a body after half of a middle step from `pose` with the mean velocities v. */
 perpi_pose perpi_middle_pose(const perpi_step_input* in, const double* v, int32_t body,

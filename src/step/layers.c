@@ -278,10 +278,10 @@ void perpi_layers_gather(const perpi_formulation* f, const perp_model* model, co
 {
     const double theta = f->theta;
     const size_t stride = (size_t)perpi_v_stride(model);
-    if (theta == 1.0 && f->layer_count == 0) {
+    if (f->middle || (theta == 1.0 && f->layer_count == 0)) { /* middle steps: formulate.c */
         return;
     }
-    for (size_t b = 0; theta != 1.0 && !f->middle && b < model->body_count; ++b) {
+    for (size_t b = 0; theta != 1.0 && b < model->body_count; ++b) {
         for (int32_t i = 0; f->block_of[b] >= 0 && i < model->body[b].dofs; ++i) {
             double* at = &v[f->dof[f->block_of[b]] + i];
             *at = theta * *at + (1.0 - theta) * v_old[b * stride + (size_t)i];
@@ -313,7 +313,7 @@ void perpi_layers_gather(const perpi_formulation* f, const perp_model* model, co
 void perpi_layers_scatter(const perpi_formulation* f, const double* v, const double* p,
                           perp_contact* contacts)
 {
-    if (f->theta == 1.0 && f->layer_count == 0) {
+    if (f->middle || (f->theta == 1.0 && f->layer_count == 0)) {
         return;
     }
     for (int32_t i = 0; i < f->contact_count; ++i) {

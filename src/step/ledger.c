@@ -44,7 +44,7 @@ static void add_body(const perpi_ledger_input* in, int32_t i, perp_ledger* sum)
     const perpi_formulation* f = in->f;
     const perp_model* model = in->model;
     const perpi_body* body = &model->body[i];
-    const double h = in->h, theta = in->impact ? 1.0 : f->theta;
+    const double h = in->h, theta = in->impact ? 1.0 : perpi_body_theta(f, i);
     const double* at = in->v_problem + f->dof[f->block_of[i]];
     const bool planar = model->dimension == 2, turns = !body->particle;
     const vec3 v = planar ? v3(at[0], at[1], 0.0) : v3_from(at);
@@ -80,7 +80,8 @@ static void add_body(const perpi_ledger_input* in, int32_t i, perp_ledger* sum)
     /* the velocity-product term, and the change of the angular velocity that conserves momentum */
     const perpi_pose end = perpi_state_pose(model, in->q_end, i);
     const vec3 w_state = perpi_state_rate(model, in->v_state, i);
-    if (f->middle) { /* the work w . (I w - L) / theta, I of the middle, is accounted for by row */
+    if (perpi_body_middle(
+            f, i)) { /* the work w . (I w - L) / theta, I of the middle, is accounted for by row */
         const double before = v3_dot(w, m3_mul(perpi_world_inertia(body, &f->pose[i]), w0));
         sum->gyroscopic += 0.5 * (turning(body, &end, w_state) - turning(body, &f->pose[i], w0)) -
                            (turning(body, &f->end[i], w) - before) / theta;
@@ -163,11 +164,11 @@ static void contact_speeds(const perpi_ledger_input* in, const perp_constraint* 
 static void add_contacts(const perpi_ledger_input* in, perp_ledger* sum)
 {
     const perpi_formulation* f = in->f;
-    const double scale = in->impact ? 1.0 : 1.0 / f->theta;
     double normal = 0.0, friction = 0.0, prescribed = 0.0;
     for (int32_t i = 0; i < f->contact_count; ++i) {
         const perp_constraint* c = &f->constraint[i];
         const double *p = in->p_problem + c->row, *given = f->given + c->row, *b = f->b + c->row;
+        const double scale = in->impact ? 1.0 : 1.0 / perpi_contact_theta(f, &in->contact[i]);
         const double push = in->contact[i].layer.push;
         if (push != 0.0) { /* impulse of a layer that separated within the step */
             sum->spring_error += row_work(in, i, 0, push, sum);
@@ -180,26 +181,26 @@ static void add_contacts(const perpi_ledger_input* in, perp_ledger* sum)
             /* fast path for the most frequent case: a spatial body and a prescribed one */
             const double *J = f->J + c->jac, *v = in->v_problem + f->dof[alone];
             const double ahead = p[1] * (b[1] - given[1]) + p[2] * (b[2] - given[2]);
-            normal += p[0] * (given[0] + dot6(J, v)) - ahead;
-            friction +=
-                p[1] * (given[1] + dot6(J + 6, v)) + p[2] * (given[2] + dot6(J + 12, v)) + ahead;
-            prescribed += p[0] * given[0] + p[1] * given[1] + p[2] * given[2];
+            normal += scale * (p[0] * (given[0] + dot6(J, v)) - ahead);
+            friction += scale * (p[1] * (given[1] + dot6(J + 6, v)) +
+                                 p[2] * (given[2] + dot6(J + 12, v)) + ahead);
+            prescribed += scale * (p[0] * given[0] + p[1] * given[1] + p[2] * given[2]);
             continue;
         }
         double w[4];
         contact_speeds(in, c, given, w);
-        normal += p[0] * w[0];
-        prescribed += p[0] * given[0];
+        normal += scale * p[0] * w[0];
+        prescribed += scale * p[0] * given[0];
         for (int32_t r = 1; r < c->rows; ++r) {
             const double ahead = p[r] * (b[r] - given[r]);
-            normal -= ahead;
-            friction += p[r] * w[r] + ahead;
-            prescribed += p[r] * given[r];
+            normal -= scale * ahead;
+            friction += scale * (p[r] * w[r] + ahead);
+            prescribed += scale * p[r] * given[r];
         }
     }
-    *(in->impact ? &sum->impacts : &sum->gap) += scale * normal;
-    sum->friction += scale * friction;
-    sum->prescribed -= scale * prescribed;
+    *(in->impact ? &sum->impacts : &sum->gap) += normal;
+    sum->friction += friction;
+    sum->prescribed -= prescribed;
     if (!in->impact && f->layer_count > 0) {
         add_layers(in, sum);
     }

@@ -18,6 +18,8 @@
  * Not with springs, controllers, supports and soft layers, whose rows are laws of the end of a step: taken
  * as rows of the middle, those of springs would give twice their impulses.
  */
+#include "step/middle.h"
+
 #include <string.h>
 
 #include "base/turn.h"
@@ -45,7 +47,9 @@ void perpi_step_extend(perpi_step* step)
 {
     const int32_t stride = perpi_v_stride(step->model);
     for (int32_t i = 0; i < (int32_t)step->model->body_count; ++i) {
-        for (int32_t j = i * stride; j < i * stride + step->model->body[i].dofs; ++j) {
+        const int32_t dofs =
+            perpi_body_middle(step->formulation, i) ? step->model->body[i].dofs : 0;
+        for (int32_t j = i * stride; j < i * stride + dofs; ++j) {
             step->to->v[j] = 2.0 * step->to->v[j] - step->v_from[j];
         }
     }
@@ -88,12 +92,20 @@ static bool is_displaced(const perpi_step* step)
     return any;
 }
 
-/* The problem at the mean velocities in step->to->v, and its end in step->to->q. */
-static perp_status formulate_middle(perpi_step* step)
+/* Of a middle step of length h, which is that of the step but where a path leads to it (follow_path). */
+static perpi_step_input middle_inputs(const perpi_step* step, double h)
 {
     perpi_step_input in = perpi_step_inputs(step);
-    memcpy(step->to->q, step->q_from, (size_t)step->q_size * sizeof *step->to->q);
     in.middle = true;
+    in.h = h;
+    return in;
+}
+
+/* The problem at the mean velocities in step->to->v, and its end in step->to->q. */
+static perp_status formulate_middle(perpi_step* step, double h)
+{
+    perpi_step_input in = middle_inputs(step, h);
+    memcpy(step->to->q, step->q_from, (size_t)step->q_size * sizeof *step->to->q);
     perp_status status = step->stepper->advance(&in, step->to->q, step->to->v);
     in.q_end = step->to->q;
     in.v_end = step->to->v;
@@ -136,7 +148,7 @@ static bool arm_of_rows(int32_t linear, int32_t n, double s, const double* R, ve
 }
 
 /* The stiffness K of the joints at the end of the step, whose Jacobian is R. */
-static void find_stiffness(const perpi_step* step, const double* R, double* K)
+static void find_stiffness(const perpi_step* step, double h, const double* R, double* K)
 {
     const perpi_formulation* f = step->formulation;
     const int32_t linear = step->model->dimension;
@@ -152,7 +164,7 @@ static void find_stiffness(const perpi_step* step, const double* R, double* K)
             vec3 a;
             if (n > linear && arm_of_rows(linear, n, s, at, &a)) {
                 const vec3 F = v3(s * p[0], s * p[1], linear == 3 ? s * p[2] : 0.0);
-                add_stiffness(f, block, step->h, a, F, K + 9 * (size_t)block);
+                add_stiffness(f, block, h, a, F, K + 9 * (size_t)block);
             }
             at += (size_t)(c->rows * n);
         }
@@ -187,19 +199,18 @@ static mat3 momentum_slope(const perpi_step* step, const perpi_step_input* in, i
     const mat3 spin = {{{0, -L.z, L.y}, {L.z, 0, -L.x}, {-L.y, L.x, 0}}};
     D = m3_mm(I, cross);
     for (int n = 0; n < 9; ++n) {
-        D.m[n / 3][n % 3] = 0.5 * step->h * (D.m[n / 3][n % 3] - spin.m[n / 3][n % 3]);
+        D.m[n / 3][n % 3] = 0.5 * in->h * (D.m[n / 3][n % 3] - spin.m[n / 3][n % 3]);
     }
-    return m3_mm(D, perpi_turn_derivative(v3_scale(0.5 * step->h, w)));
+    return m3_mm(D, perpi_turn_derivative(v3_scale(0.5 * in->h, w)));
 }
 
 /* G: for each block d (rotation at the end) by its angular velocity, over h. K: stiffness by rotations at the end
  * -> by angular velocities, with the change of the inertia's direction. */
-static void find_turns(const perpi_step* step, double* G, double* K)
+static void find_turns(const perpi_step* step, double h, double* G, double* K)
 {
     const perpi_formulation* f = step->formulation;
     const int32_t linear = step->model->dimension;
-    perpi_step_input in = perpi_step_inputs(step);
-    in.middle = true;
+    const perpi_step_input in = middle_inputs(step, h);
     for (int32_t i = 0; i < (int32_t)step->model->body_count; ++i) {
         const int32_t block = f->block_of[i];
         if (block < 0 || f->dof[block + 1] - f->dof[block] <= linear) {
@@ -334,12 +345,32 @@ static double part_of_motion(const perpi_step* step, const double* z)
     return part;
 }
 
+/* Arrays in step->middle. */
+typedef struct middle_room {
+    double *K, *G; /* 9 a block */
+    double *z, *e; /* of velocities, of rows */
+} middle_room;
+
+static middle_room room_of(const perpi_step* step)
+{
+    const perp_contact_problem* P = &step->formulation->problem;
+    double *K = step->middle, *G = K + 9 * (size_t)P->block_count;
+    double* z = G + 9 * (size_t)P->block_count;
+    return (middle_room){K, G, z, z + P->dof_count};
+}
+
+double* perpi_middle_path_room(const perpi_step* step)
+{
+    return room_of(step).e + step->formulation->problem.row_count;
+}
+
 static perp_status reserve_middle(perpi_step* step)
 {
     const perp_contact_problem* P = &step->formulation->problem;
-    const size_t count = 18 * (size_t)P->block_count + (size_t)P->dof_count + (size_t)P->row_count;
+    const size_t own = 18 * (size_t)P->block_count + (size_t)P->dof_count + (size_t)P->row_count;
+    const size_t path = perpi_middle_path_size(P->dof_count, P->row_count);
     const perp_status status = perpi_grow(step->context, &step->middle, &step->middle_capacity,
-                                          count, sizeof *step->middle);
+                                          own + path, sizeof *step->middle);
     return status == PERP_OK ? perpi_joint_system_reserve(step->system, step->formulation) : status;
 }
 
@@ -383,7 +414,7 @@ perp_status perpi_middle_expected(perpi_step* step, bool* expected)
     if (status != PERP_OK) {
         return status;
     }
-    find_stiffness(step, f->J, step->middle);
+    find_stiffness(step, step->h, f->J, step->middle);
     for (int32_t block = 0; block < f->problem.block_count; ++block, K += 9) {
         const int32_t n = f->dof[block + 1] - f->dof[block];
         const double pull = n == 6   ? -(K[0] + K[4] + K[8]) / (M[21] + M[28] + M[35])
@@ -402,47 +433,73 @@ static bool is_good(double error, const double before[2])
     return error <= GOAL || (error <= ENOUGH && (error > 0.5 * before[0] || squared));
 }
 
-/* One Newton step, unless the point is good enough. *error: of the point. */
-static perp_status improve(perpi_step* step, bool solved, const double before[2], double* error,
-                           bool* good)
+perp_status perpi_middle_unbalance(perpi_step* step, double h, double* z, double* e)
+{
+    perpi_formulation* f = step->formulation;
+    double* R = perpi_joint_system_R(step->system);
+    const perp_status status = formulate_middle(step, h);
+    if (status == PERP_OK) {
+        perpi_formulation_gather_v(f, step->model, step->to->v, step->v_problem);
+        memset(e, 0, (size_t)f->rows * sizeof *e);
+        memcpy(R, f->J, f->jac * sizeof *R);
+        (void)perpi_formulation_end_rows(f, step->model, h, step->to->q, step->input,
+                                         step->p_problem, e, R);
+        unbalance(step, z);
+    }
+    return status;
+}
+
+/* Factors the equations at the formulated point, unless it is good enough. *error: of the point; infinite if
+ * there are no factors. */
+static perp_status linearise(perpi_step* step, double h, bool solved, const double before[2],
+                             double* error, bool* good)
 {
     perpi_formulation* f = step->formulation;
     perpi_joint_system* s = step->system;
-    const size_t dofs = (size_t)f->problem.dof_count;
-    double *K = step->middle, *G = K + 9 * (size_t)f->problem.block_count;
-    double *z = G + 9 * (size_t)f->problem.block_count, *e = z + dofs;
-    double *r = perpi_joint_system_r(s), *R = perpi_joint_system_R(s);
+    const middle_room at = room_of(step);
+    double* R = perpi_joint_system_R(s);
     bool taken = false;
     *error = INFINITY;
     *good = false;
-    memset(e, 0, (size_t)f->rows * sizeof *e);
+    memset(at.e, 0, (size_t)f->rows * sizeof *at.e);
     memcpy(R, f->J, f->jac * sizeof *R);
-    const double open = perpi_formulation_end_rows(f, step->model, step->h, step->to->q,
-                                                   step->input, step->p_problem, e, R);
-    find_stiffness(step, R, K);
-    find_turns(step, G, K);
+    const double open = perpi_formulation_end_rows(f, step->model, h, step->to->q, step->input,
+                                                   step->p_problem, at.e, R);
+    find_stiffness(step, h, R, at.K);
+    find_turns(step, h, at.G, at.K);
     const perp_status status =
-        perpi_joint_system_begin(s, f, solved ? step->p_problem : NULL, K, &taken);
+        perpi_joint_system_begin(s, f, solved ? step->p_problem : NULL, at.K, &taken);
     if (status != PERP_OK || !taken) {
         return status;
     }
-    unbalance(step, z);
-    perpi_joint_system_apply(s, f, z);
-    const double moved = part_of_motion(step, z);
+    unbalance(step, at.z);
+    perpi_joint_system_apply(s, f, at.z);
+    const double moved = part_of_motion(step, at.z);
     *error = open >= moved ? open : moved;
     *error = isfinite(open) && isfinite(moved) ? *error : INFINITY;
     if (is_good(*error, before)) {
-        perpi_formulation_set_b(f, step->model, step->v_problem, e);
+        perpi_formulation_set_b(f, step->model, step->v_problem, at.e);
         *good = true;
         return PERP_OK;
     }
-    follow_turns(step, G, R); /* not of a good point: a projection of velocities takes R as it is */
+    follow_turns(step, at.G,
+                 R); /* not of a good point: a projection of velocities takes R as it is */
     if (!isfinite(*error) || !perpi_joint_system_factor(s, f, R)) {
         *error = INFINITY;
-        return PERP_OK;
     }
-    if (has_laws(f)) {
-        (void)perpi_joint_system_rows(s, f, step->v_problem, step->p_problem, r);
+    return PERP_OK;
+}
+
+/* v and p become those of a Newton step with the factors of linearise(). z: (M - K)^-1 times the unbalance of
+ * the motion; e: errors of the joints / h. laws: the other rows are those of the point; else they are 0. */
+static void take_newton_step(perpi_step* step, bool laws, const double* z, const double* e,
+                             double* v, double* p)
+{
+    perpi_formulation* f = step->formulation;
+    perpi_joint_system* s = step->system;
+    double *r = perpi_joint_system_r(s), *R = perpi_joint_system_R(s);
+    if (laws) {
+        (void)perpi_joint_system_rows(s, f, v, p, r);
     }
     for (int32_t k = 0; k < f->joint_count; ++k) {
         const perp_constraint* c = &f->constraint[f->contact_count + k];
@@ -451,12 +508,45 @@ static perp_status improve(perpi_step* step, bool solved, const double before[2]
         }
     }
     perpi_joint_system_subtract(s, f, R, z, r);
-    perpi_joint_system_solve(s, f, r, step->v_problem, step->p_problem);
-    for (size_t i = 0; i < dofs; ++i) {
-        step->v_problem[i] -= z[i];
+    perpi_joint_system_solve(s, f, r, v, p);
+    for (int32_t i = 0; i < f->problem.dof_count; ++i) {
+        v[i] -= z[i];
     }
-    perpi_formulation_scatter_v(f, step->model, step->v_problem, step->to->v);
-    return PERP_OK;
+}
+
+/* One Newton step, unless the point is good enough. *error: of the point. */
+static perp_status improve(perpi_step* step, double h, bool solved, const double before[2],
+                           double* error, bool* good)
+{
+    perpi_formulation* f = step->formulation;
+    const perp_status status = linearise(step, h, solved, before, error, good);
+    if (status == PERP_OK && !*good && isfinite(*error)) {
+        const middle_room at = room_of(step);
+        take_newton_step(step, has_laws(f), at.z, at.e, step->v_problem, step->p_problem);
+        perpi_formulation_scatter_v(f, step->model, step->v_problem, step->to->v);
+    }
+    return status;
+}
+
+perp_status perpi_middle_newton(perpi_step* step, double h, bool solved, const double before[2],
+                                double* error, bool* good, const perpi_middle_slope* slope)
+{
+    perpi_formulation* f = step->formulation;
+    perp_status status = formulate_middle(step, h);
+    if (status != PERP_OK) {
+        return status;
+    }
+    perpi_formulation_gather_v(f, step->model, step->to->v, step->v_problem);
+    status = linearise(step, h, solved, before, error, good);
+    if (status == PERP_OK && !*good && isfinite(*error)) {
+        const middle_room at = room_of(step);
+        perpi_joint_system_apply(step->system, f, slope->z);
+        memset(slope->dv, 0, (size_t)f->problem.dof_count * sizeof *slope->dv);
+        memset(slope->dp, 0, (size_t)f->rows * sizeof *slope->dp);
+        take_newton_step(step, false, slope->z, slope->e, slope->dv, slope->dp);
+        take_newton_step(step, false, at.z, at.e, step->v_problem, step->p_problem);
+    }
+    return status;
 }
 
 /* The residual check. Where rounding of Newton's method exceeds a sharp tolerance, velocities that balance
@@ -476,7 +566,7 @@ static perp_status accept_middle(perpi_step* step, bool solved, bool* within)
         }
         perpi_joint_system_motion(step->system, f, step->p_problem, step->v_problem);
         perpi_formulation_scatter_v(f, step->model, step->v_problem, step->to->v);
-        status = formulate_middle(step);
+        status = formulate_middle(step, step->h);
         if (status == PERP_OK) {
             perpi_formulation_correct_b(f, step->model, step->h, step->to->q, step->v_problem,
                                         step->input);
@@ -503,41 +593,58 @@ static void guess_mean(perpi_step* step, bool turned)
     }
 }
 
-/* Newton's method. *good: it has converged, after *count steps. */
-static perp_status search_middle(perpi_step* step, bool solved, bool turned, bool* good,
-                                 int32_t* count)
+perp_status perpi_middle_iterate(perpi_step* step, double h, bool solved, const double* p,
+                                 int32_t most, bool* good, int32_t* count)
 {
     perpi_formulation* f = step->formulation;
     double before[2] = {INFINITY, INFINITY}, error = INFINITY;
     perp_status status = PERP_OK;
-    guess_mean(step, turned);
-    for (*count = 0; status == PERP_OK && *count < MAX_NEWTON; ++*count) {
-        status = formulate_middle(step);
-        if (status == PERP_OK && *count == 0) {
-            status = reserve_middle(step);
+    *good = false;
+    for (*count = 0; status == PERP_OK && *count < most; ++*count) {
+        if (*count > 0 || p != NULL) {
+            status = formulate_middle(step, h);
         }
         if (status != PERP_OK) {
             return status;
         }
-        if (*count == 0 && (!solved || turned)) {
-            perpi_step_guess(step, step->from->v);
-        } else if (*count == 0) {
-            for (int32_t i = 0; i < f->rows; ++i) {
-                step->p_problem[i] *= f->theta;
-            }
+        if (*count == 0 && p != NULL) {
+            memcpy(step->p_problem, p, (size_t)f->rows * sizeof *p);
         }
         perpi_formulation_gather_v(f, step->model, step->to->v, step->v_problem);
         if (solved) {
             keep_bounds(step);
         }
-        status = improve(step, solved, before, &error, good);
+        status = improve(step, h, solved, before, &error, good);
         if (*good || !isfinite(error)) {
             break;
         }
         before[1] = before[0];
-        before[0] = *count + 2 < MAX_NEWTON ? error : 0.0; /* in the last what is enough is good */
+        before[0] = *count + 2 < most ? error : 0.0; /* in the last what is enough is good */
     }
     return status;
+}
+
+/* Newton's method for the step from a first guess of its own. */
+static perp_status search_middle(perpi_step* step, bool solved, bool turned, bool* good,
+                                 int32_t* count)
+{
+    perpi_formulation* f = step->formulation;
+    guess_mean(step, turned);
+    perp_status status = formulate_middle(step, step->h);
+    if (status == PERP_OK) {
+        status = reserve_middle(step);
+    }
+    if (status != PERP_OK) {
+        return status;
+    }
+    if (!solved || turned) {
+        perpi_step_guess(step, step->from->v);
+    } else {
+        for (int32_t i = 0; i < f->rows; ++i) {
+            step->p_problem[i] *= f->theta;
+        }
+    }
+    return perpi_middle_iterate(step, step->h, solved, NULL, MAX_NEWTON, good, count);
 }
 
 perp_status perpi_solve_middle(perpi_step* step, bool solved, bool* done)
@@ -553,6 +660,9 @@ perp_status perpi_solve_middle(perpi_step* step, bool solved, bool* done)
     perp_status status = search_middle(step, solved, false, &good, &count);
     if (status == PERP_OK && !good && step->settings.joint_chosen) {
         status = search_middle(step, solved, true, &good, &count);
+    }
+    if (status == PERP_OK && !good && step->settings.joint_chosen && !has_laws(f)) {
+        status = perpi_middle_follow(step, solved, &good, &count);
     }
     if (status != PERP_OK || !good) {
         return status;

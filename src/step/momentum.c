@@ -51,11 +51,11 @@ void perpi_momentum_carry(const perpi_formulation* f, const perp_model* model,
         if (f->block_of[i] < 0 || body->particle || perpi_inertia_round(body)) {
             continue;
         }
-        const double theta = f->theta;
+        const double theta = perpi_body_theta(f, i);
         const vec3 w0 = perpi_state_rate(model, v_start, i), w1 = perpi_state_rate(model, v, i);
         vec3 L = v3_sub(spin_of(body, &f->pose[i], w1), f->gyroscopic[i]);
         if (theta != 1.0) { /* a middle step has its inertia there, and no g */
-            const perpi_pose* pose = f->middle ? &f->end[i] : &f->pose[i];
+            const perpi_pose* pose = perpi_body_middle(f, i) ? &f->end[i] : &f->pose[i];
             const vec3 before = spin_of(body, &f->pose[i], w0);
             const vec3 middle = v3_add(v3_scale(1.0 - theta, w0), v3_scale(theta, w1));
             const vec3 gain = v3_sub(v3_sub(spin_of(body, pose, middle), before), f->gyroscopic[i]);
@@ -275,7 +275,8 @@ static void add_forces(const perpi_ledger_input* in, int32_t i, vec3 about, isla
     const double* q = in->q + (size_t)i * (size_t)perpi_q_stride(in->model);
     const vec3 v = planar ? v3(at[0], at[1], 0.0) : v3_from(at);
     double x[3];
-    v3_to(v3_madd(v3(q[0], q[1], planar ? 0.0 : q[2]), (1.0 - f->theta) * in->h, v), x);
+    v3_to(v3_madd(v3(q[0], q[1], planar ? 0.0 : q[2]), (1.0 - perpi_body_theta(f, i)) * in->h, v),
+          x);
     const vec3 w = body->particle ? v3(0, 0, 0) : planar ? v3(0, 0, at[2]) : v3_from(at + 3);
     vec3 p = v3_madd(v3_scale(body->mass, body->gravity), -body->drag_linear, v);
     vec3 L = v3_scale(-body->drag_angular, w);

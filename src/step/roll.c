@@ -16,8 +16,11 @@
  *            These have the derivative J_m by v* but for terms of the order of h w: problems are
  *            formulated at the answer of the last one until it holds at its own end. b_t = 0 for the slip of the middle.
  *
- * Only where every body has one contact with a fixed body, and approaches it no faster than its own
+ * Only for bodies with one contact with a fixed body that approach it no faster than their own
  * acceleration allows in a step: an impact has no middle. Derivation: docs/notation.md.
+ *
+ * Several bodies: each that may roll has a middle step as if it were alone, because it meets no other in this step.
+ * The others have a step of the start. All of them are one problem that is checked and recorded.
  */
 #include "step/roll.h"
 
@@ -92,36 +95,34 @@ static int32_t count_pressing(const perpi_contact_list* list, int32_t body)
     return count;
 }
 
-/* Every dynamic body has one contact that closes, with a fixed body, and does not hit it; a second one may be
+/* Whether steps of this kind are tried at all: not after an attempt with other contacts, or without a solution. */
+static bool may_try(const perpi_step* step)
+{
+    const perpi_attempts* a = &step->attempts;
+    return !(step->smooth != NULL || step->accept_unsolved || a->crossings > 0 ||
+             a->fallbacks > 0 || step->exception.count > 0 || step->kept.any || step->kept.all);
+}
+
+/* Whether a body has one contact that closes, with a fixed body, and does not hit it; a second one may be
  * near (the other rim of a coin that stands up), but did not press in the last step. */
-static bool may_roll(const perpi_step* step)
+static bool may_roll(const perpi_step* step, int32_t i)
 {
     const perp_model* model = step->model;
     const perpi_contact_list* list = &step->to->contacts;
-    const perpi_attempts* a = &step->attempts;
-    if (step->smooth != NULL || step->accept_unsolved || a->crossings > 0 || a->fallbacks > 0 ||
-        step->exception.count > 0 || step->kept.any || step->kept.all || list->groups > 0) {
-        return false;
-    }
-    bool rolls = true;
-    for (int32_t i = 0; rolls && i < (int32_t)model->body_count; ++i) {
-        int32_t closing = 0;
-        bool hits = false;
-        for (size_t k = 0; k < list->count && model->body[i].dofs > 0; ++k) {
-            const perp_contact* c = &list->item[k];
-            if (c->body_a == i || c->body_b == i) {
-                bool hit = false;
-                rolls = rolls && body_of(model, c) == i;
-                closing += rolls && is_closing(step, c, i, &hit);
-                hits = hits || hit;
-            }
+    int32_t closing = 0;
+    bool rolls = step->roll.able[i] != 0, hits = false;
+    for (size_t k = 0; k < list->count && rolls; ++k) {
+        const perp_contact* c = &list->item[k];
+        if (c->body_a == i || c->body_b == i) {
+            bool hit = false;
+            rolls = body_of(model, c) == i && c->group == 0;
+            closing += rolls && is_closing(step, c, i, &hit);
+            hits = hits || hit;
         }
-        const double turn = step->h * v3_norm(perpi_state_rate(model, step->from->v, i));
-        rolls = rolls && (model->body[i].dofs == 0 ||
-                          (closing >= 1 && closing <= 2 && !hits && turn <= LARGEST_TURN &&
-                           count_pressing(&step->from->contacts, i) < 2));
     }
-    return rolls;
+    const double turn = step->h * v3_norm(perpi_state_rate(model, step->from->v, i));
+    return rolls && closing >= 1 && closing <= 2 && !hits && turn <= LARGEST_TURN &&
+           count_pressing(&step->from->contacts, i) < 2;
 }
 
 /* ---- one iteration ---------------------------------------------------------------------------------*/
@@ -197,6 +198,43 @@ static void set_drift(const perpi_step* step, perp_contact* c, const perp_contac
     c->drift[2] = slides ? 0.0 : 0.5 * v3_dot(o, along) - v3_dot(o, now);
 }
 
+/* The part of a body in the problem. */
+static perpi_step_part part_of(const perpi_step* step, int32_t body)
+{
+    return step->roll.part != NULL ? (perpi_step_part)step->roll.part[body] : PERPI_PART_MIDDLE;
+}
+
+static bool takes_part(const perpi_step* step, const perp_contact* c)
+{
+    const bool a = step->model->body[c->body_a].dofs > 0, b = step->model->body[c->body_b].dofs > 0;
+    return (a && part_of(step, c->body_a) != PERPI_PART_ABSENT) ||
+           (b && part_of(step, c->body_b) != PERPI_PART_ABSENT);
+}
+
+/* Leaves out the contacts of absent bodies. */
+static void leave_out(const perpi_step* step, perpi_contact_list* list)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < list->count && step->roll.part != NULL; ++i) {
+        if (takes_part(step, &list->item[i])) {
+            list->item[count++] = list->item[i];
+        }
+    }
+    list->count = step->roll.part != NULL ? count : list->count;
+}
+
+/* Absent bodies stand. */
+static void hold_absent(perpi_step* step)
+{
+    const size_t stride = (size_t)perpi_q_stride(step->model);
+    for (size_t i = 0; i < step->model->body_count && step->roll.part != NULL; ++i) {
+        if (step->roll.part[i] == PERPI_PART_ABSENT) {
+            memcpy(step->to->q + i * stride, step->q_from + i * stride,
+                   stride * sizeof *step->to->q);
+        }
+    }
+}
+
 /* Contacts of the middle into step->to->contacts, and those of the end into step->roll.end, for the mean
  * velocities step->to->v. *seen: whether those that are closed at the end are there at the middle. */
 static perp_status place_contacts(perpi_step* step, bool* seen)
@@ -207,12 +245,15 @@ static perp_status place_contacts(perpi_step* step, bool* seen)
     memcpy(step->to->q, step->q_from, (size_t)step->q_size * sizeof *step->to->q);
     perp_status status = step->stepper->advance(&in, step->to->q, step->to->v);
     if (status == PERP_OK) {
+        hold_absent(step);
         perpi_step_poses(step, step->to->q);
         status = find_contacts(step, step->from->time + step->h, &roll->end);
     }
     for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
-        step->pose[i] =
-            perpi_middle_pose(&in, step->to->v, i, perpi_state_pose(model, step->q_from, i));
+        const perpi_pose start = perpi_state_pose(model, step->q_from, i);
+        step->pose[i] = part_of(step, i) == PERPI_PART_ABSENT
+                            ? start
+                            : perpi_middle_pose(&in, step->to->v, i, start);
     }
     if (status == PERP_OK) {
         status = find_contacts(step, step->from->time + 0.5 * step->h, &roll->middle);
@@ -221,7 +262,9 @@ static perp_status place_contacts(perpi_step* step, bool* seen)
     if (status != PERP_OK) {
         return status;
     }
-    *seen = roll->middle.groups == 0;
+    leave_out(step, &roll->end);
+    leave_out(step, &roll->middle);
+    *seen = true;
     for (size_t i = 0; i < roll->end.count; ++i) {
         const perp_contact* e = &roll->end.item[i];
         *seen = *seen && (e->gap >= 0.0 || find_key(&roll->middle, e->key) != NULL);
@@ -229,7 +272,7 @@ static perp_status place_contacts(perpi_step* step, bool* seen)
     for (size_t i = 0; i < roll->middle.count && *seen; ++i) {
         perp_contact* c = &roll->middle.item[i];
         const perp_contact* e = find_key(&roll->end, c->key);
-        *seen = body_of(model, c) >= 0;
+        *seen = body_of(model, c) >= 0 && c->group == 0;
         if (*seen && e != NULL) {
             set_drift(step, c, e);
         }
@@ -245,6 +288,7 @@ static perp_status formulate_roll(perpi_step* step)
 {
     perpi_step_input in = perpi_step_inputs(step);
     in.middle = in.rolls = true;
+    in.part = step->roll.part;
     in.q_end = step->to->q;
     in.v_end = step->to->v;
     perp_status status = step->stepper->formulate(step->formulation, &in);
@@ -309,8 +353,8 @@ static bool is_pressed(const perpi_step* step)
     const perp_model* model = step->model;
     bool pressed = true;
     for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
-        pressed =
-            pressed && (model->body[i].dofs == 0 || count_pressing(&step->to->contacts, i) == 1);
+        pressed = pressed && (model->body[i].dofs == 0 || part_of(step, i) == PERPI_PART_ABSENT ||
+                              count_pressing(&step->to->contacts, i) == 1);
     }
     return pressed;
 }
@@ -373,26 +417,205 @@ static perp_status iterate(perpi_step* step, bool* done)
     return status;
 }
 
-perp_status perpi_solve_rolling(perpi_step* step, bool* done)
+/* ---- several bodies --------------------------------------------------------------------------------*/
+
+static perp_status copy_contacts(const perpi_contact_list* from, perpi_contact_list* to)
 {
-    *done = false;
-    if (!may_roll(step)) {
-        return PERP_OK;
+    const perp_status status =
+        perpi_grow(to->context, &to->item, &to->capacity, from->count, sizeof *to->item);
+    if (status == PERP_OK && from->count > 0) {
+        memcpy(to->item, from->item, from->count * sizeof *to->item);
     }
-    perpi_contact_list* start = &step->roll.start; /* kept in case there is no middle step */
-    perp_status status = perpi_grow(step->context, &start->item, &start->capacity,
-                                    step->to->contacts.count, sizeof *start->item);
+    to->count = status == PERP_OK ? from->count : 0;
+    to->groups = from->groups;
+    return status;
+}
+
+/* All dynamic bodies that rolled, or did not, are of these parts. */
+static void set_parts(perpi_step* step, perpi_step_part rolled, perpi_step_part others)
+{
+    perpi_roll* roll = &step->roll;
+    for (size_t i = 0; i < step->model->body_count; ++i) {
+        const bool dynamic = step->model->body[i].dofs > 0;
+        roll->part[i] = (uint8_t)(!dynamic               ? PERPI_PART_START
+                                  : roll->rolled[i] != 0 ? rolled
+                                                         : others);
+    }
+}
+
+/* The contacts of the start of the bodies that take part, as those of the step. */
+static perp_status take_start(perpi_step* step)
+{
+    const perp_status status = copy_contacts(&step->roll.start, &step->to->contacts);
+    leave_out(step, &step->to->contacts);
+    return status;
+}
+
+/* A middle step of one body, as if it were alone; its answer into step->roll. */
+static perp_status roll_alone(perpi_step* step, int32_t body)
+{
+    perpi_roll* roll = &step->roll;
+    const size_t stride = (size_t)perpi_v_stride(step->model);
+    for (size_t i = 0; i < step->model->body_count; ++i) {
+        const bool dynamic = step->model->body[i].dofs > 0;
+        roll->part[i] = dynamic ? PERPI_PART_ABSENT : PERPI_PART_START;
+    }
+    roll->part[body] = PERPI_PART_MIDDLE;
+    bool done = false;
+    const int32_t iterations = step->report.iterations;
+    perp_status status = take_start(step);
+    if (status == PERP_OK) {
+        status = iterate(step, &done);
+    }
+    step->report.iterations += iterations;
+    const perpi_contact_list* found = &step->to->contacts;
+    if (status != PERP_OK || !done) {
+        return status;
+    }
+    status = perpi_grow(step->context, &roll->kept.item, &roll->kept.capacity,
+                        roll->kept.count + found->count, sizeof *roll->kept.item);
+    for (size_t i = 0; i < found->count && status == PERP_OK; ++i) {
+        roll->kept.item[roll->kept.count] = found->item[i];
+        roll->kept.item[roll->kept.count++].middle = 1;
+    }
+    memcpy(roll->v + (size_t)body * stride, step->to->v + (size_t)body * stride,
+           stride * sizeof *roll->v);
+    roll->rolled[body] = 1;
+    return status;
+}
+
+/* The problem of the start of the bodies that do not roll. */
+static perp_status solve_others(perpi_step* step, bool* solved)
+{
+    const int32_t iterations = step->report.iterations;
+    set_parts(step, PERPI_PART_ABSENT, PERPI_PART_START);
+    perp_status status = take_start(step);
+    memcpy(step->to->v, step->v_from, (size_t)step->v_size * sizeof *step->to->v);
+    memcpy(step->to->q, step->q_from, (size_t)step->q_size * sizeof *step->to->q);
+    if (status == PERP_OK) {
+        status = formulate_roll(step);
+    }
+    if (status == PERP_OK) {
+        const perp_solve_options options = perpi_step_options(step, step->tolerance);
+        status =
+            perp_contact_solve(step->solver, &step->formulation->problem, &options, true,
+                               step->v_problem, step->p_problem, &step->residual, &step->report);
+    }
+    *solved = status == PERP_OK && step->report.outcome == PERP_OUTCOME_SOLVED;
+    step->report.iterations += iterations;
+    if (*solved) {
+        perpi_unpack(step->formulation, step->model, step->v_problem, step->p_problem,
+                     step->to->contacts.item, step->to->joint);
+        perpi_step_take_velocities(step);
+    }
+    return status;
+}
+
+/* Contacts of both kinds in their order, and the velocities of all bodies. */
+static perp_status join_parts(perpi_step* step)
+{
+    perpi_roll* roll = &step->roll;
+    perpi_contact_list *others = &step->to->contacts, *all = &roll->middle;
+    const size_t stride = (size_t)perpi_v_stride(step->model);
+    const perp_status status = perpi_grow(all->context, &all->item, &all->capacity,
+                                          others->count + roll->kept.count, sizeof *all->item);
     if (status != PERP_OK) {
         return status;
     }
-    memcpy(start->item, step->to->contacts.item, step->to->contacts.count * sizeof *start->item);
-    start->count = step->to->contacts.count;
-    start->groups = step->to->contacts.groups;
-    status = iterate(step, done);
+    size_t i = 0, k = 0;
+    all->count = 0;
+    all->groups = others->groups;
+    while (i < others->count || k < roll->kept.count) {
+        const bool other =
+            k == roll->kept.count ||
+            (i < others->count && perpi_contact_before(&others->item[i], &roll->kept.item[k]));
+        all->item[all->count++] = other ? others->item[i++] : roll->kept.item[k++];
+    }
+    const perpi_contact_list before = *others;
+    *others = *all;
+    *all = before;
+    for (size_t b = 0; b < step->model->body_count; ++b) {
+        if (roll->rolled[b] != 0) {
+            memcpy(step->to->v + b * stride, roll->v + b * stride, stride * sizeof *roll->v);
+        }
+    }
+    return PERP_OK;
+}
+
+/* Middle steps of some bodies, each as if it were alone, and a step of the start of the others. */
+static perp_status solve_parts(perpi_step* step, bool* done)
+{
+    perpi_roll* roll = &step->roll;
+    int32_t rolled = 0, dynamic = 0;
+    bool solved = true, within = false;
+    perp_status status = PERP_OK;
+    step->report = (perp_report){0};
+    roll->kept.count = 0;
+    for (int32_t i = 0; i < (int32_t)step->model->body_count && status == PERP_OK; ++i) {
+        const bool may = roll->rolled[i] != 0;
+        roll->rolled[i] = 0;
+        status = may ? roll_alone(step, i) : PERP_OK;
+        rolled += roll->rolled[i];
+        dynamic += step->model->body[i].dofs > 0;
+    }
+    if (status != PERP_OK || rolled == 0) {
+        return status;
+    }
+    set_parts(step, PERPI_PART_ABSENT, PERPI_PART_START);
+    status = rolled < dynamic ? solve_others(step, &solved) : take_start(step);
+    if (status != PERP_OK || !solved) {
+        return status;
+    }
+    set_parts(step, PERPI_PART_MIDDLE, PERPI_PART_START);
+    status = join_parts(step);
+    const perpi_step_input in = perpi_step_inputs(step);
+    memcpy(step->to->q, step->q_from, (size_t)step->q_size * sizeof *step->to->q);
+    if (status == PERP_OK) {
+        status = step->stepper->advance(&in, step->to->q, step->to->v);
+    }
+    if (status == PERP_OK) {
+        status = formulate_roll(step);
+    }
+    if (status == PERP_OK) {
+        status = perpi_step_check(step, &within);
+    }
+    if (status == PERP_OK && within) {
+        step->report.outcome = PERP_OUTCOME_SOLVED;
+        *done = true;
+    }
+    return status;
+}
+
+/* Whether a body may roll, into step->roll.rolled of several. */
+static bool find_rolling(perpi_step* step)
+{
+    bool any = false;
+    for (int32_t i = 0; i < (int32_t)step->model->body_count; ++i) {
+        const bool rolls = may_roll(step, i);
+        if (step->roll.rolled != NULL) {
+            step->roll.rolled[i] = rolls;
+        }
+        any = any || rolls;
+    }
+    return any;
+}
+
+perp_status perpi_solve_rolling(perpi_step* step, bool* done)
+{
+    *done = false;
+    if (!may_try(step) || !find_rolling(step)) {
+        return PERP_OK;
+    }
+    /* kept in case there is no middle step */
+    perp_status status = copy_contacts(&step->to->contacts, &step->roll.start);
+    if (status != PERP_OK) {
+        return status;
+    }
+    status = step->roll.part != NULL ? solve_parts(step, done) : iterate(step, done);
     if (!*done) {
         const perpi_contact_list tried = step->to->contacts;
-        step->to->contacts = *start;
-        *start = tried;
+        step->to->contacts = step->roll.start;
+        step->roll.start = tried;
         step->report = (perp_report){0};
     }
     return status;

@@ -98,6 +98,12 @@ typedef struct perpi_outer {
 /* Workspace of middle steps with contacts (roll.c); they use perpi_outer, too. */
 typedef struct perpi_roll {
     perpi_contact_list start, middle, end; /* contacts at these poses */
+    uint8_t* able;                         /* per body: 1: it may have middle steps */
+    /* of scenes with several dynamic bodies; else NULL and empty */
+    uint8_t* part; /* per body: its perpi_step_part in the problem being solved, and in the step */
+    uint8_t* rolled;         /* per body: 1: it has a middle step */
+    double* v;               /* flat: the mean velocities of these */
+    perpi_contact_list kept; /* their contacts */
 } perpi_roll;
 
 /* Workspace of the equilibrium search (equilibrium.c). */

@@ -27,10 +27,11 @@ def kinds(recording):
 @test
 def check_names_the_direction_of_contacts_and_the_reason():
     text = perp("check", write()).out
-    assert "  rolling        contacts auto: middle (one smooth body beside fixed ones)\n" in text, text
+    assert "  rolling        contacts auto: middle (smooth bodies that may roll alone)\n" in text, text
     ball = {"name": "egg", "mass": 1, "position": [0, 0, 1], "shapes": [{"type": "sphere", "radius": 0.1}]}
     for change, reason in (({"bodies": [FLOOR, ball]}, "a ball"),
-                           ({"bodies": [FLOOR, EGG, dict(EGG, name="b", position=[1, 0, 0.25])]}, "not one body"),
+                           ({"bodies": [FLOOR] + [dict(EGG, name=f"b{i}", position=[i, 0, 0.25]) for i in range(17)],
+                             "measures": {}}, "many bodies"),
                            ({"stepper": "implicit"}, "for the stepper 'stewart-trinkle' only"),
                            ({"contact_direction": "start"}, None)):
         answer = perp("check", write(**change), "--json").json

@@ -417,12 +417,12 @@ def what_is_no_recording_is_2():
     perp("run", "--resume", "missing.h5", status=2)
 
 
-def interrupt(signal_number, *args):
+def interrupt(signal_number, *args, after=1.0):
     # The tests themselves may run under nohup, which programs inherit.
     process = subprocess.Popen([PERP, "run", *args, "--json", "--out", "r.h5"],
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))
-    time.sleep(1.0)
+    time.sleep(after)
     process.send_signal(signal_number)
     begin = time.monotonic()
     try:
@@ -441,7 +441,7 @@ def interrupt(signal_number, *args):
 def an_interrupt_ends_the_run_well():
     scene = write_scene(duration=1e6)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        interrupt(number, scene)
+        interrupt(number, scene, after=0.3)  # what it has recorded is exported and verified
     text = perp("verify", "r.h5", timeout=300).out
     assert "ended early: interrupted at t = " in text, text
 

@@ -127,6 +127,18 @@ static const struct {
      "{'name':'j','type':'spherical','a':'a','b':'b','at':[1,0,0]}],'measures':{'q':"
      "'b.position.x+2*b.position.y-b.position.z+0.1*b.velocity.x+0.2*b.angular_velocity.x'}",
      {"m", "l", "I", "w"}},
+    {"corrected double pendulum",
+     "auto",
+     "'joint_correction':true,'gravity':[0,0,-9.81],'parameters':{'m':1,'l':0.5,'I':0.04,'w':1},'"
+     "bodies':["
+     "{'name':'a','mass':'m','inertia':['I',0.09,0.07],'position':[0.5,0,0],'velocity':[0,1,0],"
+     "'angular_velocity':[0,0,2]},"
+     "{'name':'b','mass':0.7,'inertia':[0.03,0.05,0.06],'position':['1+l',0,0],"
+     "'velocity':[0,'2+0.8*l',0],'angular_velocity':['w',0,0.8]}],"
+     "'joints':[{'name':'i','type':'spherical','a':'world','b':'a','at':[0,0,0]},"
+     "{'name':'j','type':'spherical','a':'a','b':'b','at':[1,0,0]}],'measures':{'q':"
+     "'b.position.x+2*b.position.y-b.position.z+0.1*b.velocity.x+0.2*b.angular_velocity.x'}",
+     {"m", "l", "I", "w"}},
     {"slider on an arm",
      "auto",
      "'gravity':[0,0,-9.81],'parameters':{'m':1,'l':0.6,'I':0.04,'v':0.4},'bodies':["

@@ -319,7 +319,9 @@ TEST(a_scene_with_laws_of_the_end_of_a_step_takes_no_middle_steps)
         while (!perp_sim_finished(s.sim)) {
             REQUIRE_OK(perp_sim_step(s.sim));
             const perp_step_info info = perp_sim_step_info(s.sim);
-            const double part = fabs(info.ledger.unexplained) / info.ledger.magnitude;
+            /* nothing but rounding in a middle step of a body that no force acts on */
+            const double part = fabs(info.ledger.unexplained) /
+                                (info.ledger.magnitude + perp_sim_energy(s.sim).kinetic);
             unexplained = part <= unexplained ? unexplained : part;
             momentum = info.momentum_error[1] <= momentum ? momentum : info.momentum_error[1];
             middle += info.corrections == -2;
@@ -393,6 +395,54 @@ TEST(a_machine_with_contacts_and_limits_is_verified_and_resumed_with_the_same_bi
         scene_sim_close(&s);
         remove("direction.h5");
     }
+}
+
+/* Rods of 5 cm at h = 10 ms: some of the steps are found by following them from short ones (middle_path.c). */
+TEST(steps_of_radians_with_joint_correction_are_verified_and_resumed_with_the_same_bits)
+{
+    static const char* const rods =
+        "{'gravity':[0,3,-9.81],'step':0.01,'duration':4,'joint_correction':true,'bodies':["
+        "{'name':'a','density':500,'position':[0.025,0,0],"
+        "'shapes':[{'type':'box','size':[0.045,0.005,0.005]}]},"
+        "{'name':'b','density':500,'position':[0.075,0,0],"
+        "'shapes':[{'type':'box','size':[0.045,0.005,0.005]}]}],"
+        "'joints':[{'name':'i','type':'spherical','a':'world','b':'a','at':[0,0,0]},"
+        "{'name':'j','type':'spherical','a':'a','b':'b','at':[0.05,0.01,0]}]}";
+    scene_sim s = scene_sim_open("%s", rods);
+    REQUIRE(s.sim != NULL);
+    perp_recorder* recorder = NULL;
+    int32_t middle = 0, followed = 0;
+    REQUIRE_OK(perp_recorder_create(s.context, "radians.h5", s.scene, s.sim, &recorder));
+    while (!perp_sim_finished(s.sim)) {
+        const uint64_t before = perp_context_allocations(s.context);
+        REQUIRE_OK(perp_sim_step(s.sim));
+        CHECK(middle < 10 || perp_context_allocations(s.context) == before);
+        REQUIRE_OK(perp_recorder_step(recorder, s.sim, 0.0));
+        middle += perp_sim_step_info(s.sim).corrections == -2;
+        followed += perp_sim_step_info(s.sim).report.iterations > 25;
+    }
+    REQUIRE_OK(perp_recorder_finish(recorder, s.sim));
+    perp_recorder_destroy(recorder);
+    TEST_PRINT("%d steps are middle steps, %d of them followed", (int)middle, (int)followed);
+    CHECK_EQ_INT(middle, 400);
+    CHECK(followed > 0);
+    perp_verification verification;
+    REQUIRE_OK(perp_recording_verify(s.context, "radians.h5", &verification));
+    CHECK(verification.intact && verification.same_bits);
+    CHECK_AT_MOST(verification.worst.worst, 1e-8);
+    CHECK(verification.ledger_frame < 0);
+    scene_sim again = scene_sim_open("%s", rods);
+    perp_recording* recording = NULL;
+    REQUIRE_OK(perp_recording_open(s.context, "radians.h5", &recording));
+    REQUIRE_OK(perp_recording_restore(recording, 150, again.sim));
+    perp_recording_close(recording);
+    CHECK_AT_MOST(scene_sim_run(&again), 1e-8);
+    CHECK_EQ_INT(memcmp(perp_sim_q(s.sim), perp_sim_q(again.sim),
+                        (size_t)perp_sim_q_size(s.sim) * sizeof(double)),
+                 0);
+    scene_sim_close(&again);
+    scene_sim_close(&s);
+    remove("radians.h5");
 }
 
 TEST(a_limit_stops_a_pendulum_as_with_directions_of_the_start)
@@ -469,7 +519,7 @@ TEST(open_mechanisms_that_meet_nothing_have_middle_steps)
     } scene[] = {
         {ROD("a", "0.25", "0"), HINGE("i", "world", "a", "0"), "", true},
         {ROD("a", "0.25", "0"), HINGE("i", "world", "a", "0"), ",'joint_direction':'start'", false},
-        {ROD("a", "0.25", "0"), HINGE("i", "world", "a", "0"), ",'joint_correction':true", false},
+        {ROD("a", "0.25", "0"), HINGE("i", "world", "a", "0"), ",'joint_correction':true", true},
         {ROD("a", "0.25", "0"), HINGE("i", "world", "a", "0"), ",'rotation':'linear'", false},
         {ROD("a", "0.25", "0"), HINGE("i", "world", "a", "0"), ",'stepper':'anitescu-potra'",
          false},

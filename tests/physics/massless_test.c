@@ -14,7 +14,8 @@
     "{'name':'" n "','type':'" type "','a':'" a "','b':'" b "','at':[0,0,0],'axis':[" axis "]}"
 #define SCENE(bodies, joints)                                                                      \
     "{'gravity':[0,0,-9.81],'step':0.002,'duration':0.4,'tolerance':1e-12,"                        \
-    "'joint_correction':true,'bodies':[" bodies "],'joints':[" joints "]}"
+    "'joint_correction':true,'joint_direction':'start','bodies':[" bodies "],'joints':[" joints    \
+    "]}"
 
 typedef struct twin {
     const char *one, *several;

@@ -6,7 +6,7 @@
 #include "perp_test.h"
 #include "support/scene_sim.h"
 
-enum { ROLLING = -4 }; /* perp_step_info.corrections */
+enum { ROLLING = -4, PARTS = -5 }; /* perp_step_info.corrections */
 
 #define FLOOR "{'name':'floor','type':'static','shapes':[{'type':'plane','normal':[0,0,1]}]}"
 #define HEAD "'gravity':[0,0,-9.81],'step':%.17g,'duration':20,'friction':{'default':%g}"
@@ -281,6 +281,228 @@ TEST(bodies_that_the_step_does_not_resolve_gain_no_energy)
         printf("  body %d: rises by at most %.2f %%\n", i, 100 * rise / kinetic);
         CHECK_AT_MOST(rise, 0.05 * kinetic);
         scene_sim_close(&s);
+    }
+}
+
+/* The impulses of a frame are those of the whole step: they and the weight change the momentum. */
+TEST(recorded_impulses_change_the_momentum)
+{
+    const double h = 0.01;
+    scene_sim s = egg(0.15, 0.5, h, "");
+    REQUIRE(s.sim != NULL);
+    int32_t middle = 0;
+    for (int k = 0; k < 100; ++k) {
+        const perp_body_state before = scene_sim_body(&s, "b");
+        REQUIRE_OK(perp_sim_step(s.sim));
+        const perp_body_state after = scene_sim_body(&s, "b");
+        double p[3] = {0, 0, -9.81 * h}, most = 9.81 * h;
+        int32_t count = 0;
+        const perp_contact* contact = perp_sim_contacts(s.sim, &count);
+        for (int32_t i = 0; i < count; ++i) {
+            const perp_contact* c = &contact[i];
+            const double *n = c->normal, *t = c->tangent;
+            const double o[3] = {n[1] * t[2] - n[2] * t[1], n[2] * t[0] - n[0] * t[2],
+                                 n[0] * t[1] - n[1] * t[0]};
+            for (int a = 0; a < 3; ++a) {
+                p[a] += c->impulse[0] * n[a] + c->impulse[1] * t[a] + c->impulse[2] * o[a];
+            }
+            most += c->impulse[0];
+        }
+        for (int a = 0; a < 3; ++a) {
+            CHECK_NEAR(after.velocity[a] - before.velocity[a], p[a], 1e-11 * most);
+        }
+        middle += perp_sim_step_info(s.sim).corrections == ROLLING;
+    }
+    CHECK_EQ_INT(middle, 100);
+    scene_sim_close(&s);
+}
+
+/* ---- several bodies --------------------------------------------------------------------------------*/
+
+/* The egg of egg(), at a place. */
+static void write_egg(char* text, size_t size, const char* name, double x, double y)
+{
+    const double a = 0.8 * 0.15, b = 0.15, c = 1.2 * 0.15, tilt = 0.3;
+    const double z = sqrt(a * a * sin(tilt) * sin(tilt) + c * c * cos(tilt) * cos(tilt));
+    const double r = (c * c - a * a) * sin(tilt) * cos(tilt) / z;
+    (void)snprintf(text, size,
+                   ",{'name':'%s','mass':1,'position':[%.17g,%.17g,%.17g],'axis_angle':[0,1,0,%g],"
+                   "'velocity':[%.17g,%.17g,%.17g],'angular_velocity':[3,6,1],"
+                   "'shapes':[{'type':'ellipsoid','radii':[%.17g,%.17g,%.17g]}]}",
+                   name, x, y, z, tilt, 6 * z, -3 * z + r, -6 * r, a, b, c);
+}
+
+/* What else is in the scene: bodies that roll, tumble, fall, lie and lean on each other, far away. */
+static const char company[] =
+    ",{'name':'falls','mass':2,'position':[30,0,3],'angular_velocity':[1,2,3],"
+    "'shapes':[{'type':'cylinder','radius':0.3,'length':0.1}]},"
+    "{'name':'lies','mass':2,'position':[33,0,0.05],"
+    "'shapes':[{'type':'cylinder','radius':0.3,'length':0.1}]},"
+    "{'name':'box','mass':1,'position':[36,0,0.6],'angular_velocity':[1,0,2],"
+    "'shapes':[{'type':'box','size':[0.4,0.5,0.6]}]},"
+    "{'name':'on it','mass':1,'position':[36.1,0,1.2],"
+    "'shapes':[{'type':'capsule','radius':0.1,'length':0.4}]},"
+    "{'name':'ball','mass':1,'position':[39,0,0.2],'velocity':[1,0,0],"
+    "'shapes':[{'type':'sphere','radius':0.2}]}";
+
+#define SEVERAL "{" HEAD ",'contact':'standard'%s,'bodies':[" FLOOR "%s%s%s]}"
+
+static scene_sim several(double h, const char* more, const char* first, const char* second,
+                         const char* rest)
+{
+    return scene_sim_open(SEVERAL, h, 0.5, more, first, second, rest);
+}
+
+/* A body that rolls moves as if it were alone, whatever others do that it does not meet. */
+TEST(other_bodies_do_not_change_how_a_body_rolls)
+{
+    char here[512], there[512];
+    write_egg(here, sizeof here, "b", 0, 0);
+    write_egg(there, sizeof there, "other", 0, 50);
+    for (int i = 0; i < 3; ++i) {
+        scene_sim alone = several(0.01, "", here, "", "");
+        scene_sim s = several(0.01, "", here, i == 1 ? "" : there, i == 0 ? "" : company);
+        if (s.sim == NULL) {
+            TEST_PRINT("%s", s.error);
+        }
+        REQUIRE(s.sim != NULL && alone.sim != NULL);
+        int32_t parts = 0;
+        double off = 0.0, unexplained = 0.0, certificate = 0.0;
+        for (int k = 0; k < 300; ++k) {
+            REQUIRE_OK(perp_sim_step(alone.sim));
+            if (perp_sim_step(s.sim) != PERP_OK) {
+                TEST_PRINT("%s", perp_context_error(s.context));
+                REQUIRE(false);
+            }
+            const perp_step_info info = perp_sim_step_info(s.sim);
+            const bool rolls = perp_sim_step_info(alone.sim).corrections == ROLLING;
+            parts += info.corrections == PARTS;
+            CHECK(!rolls || info.corrections == PARTS);
+            const perp_body_state a = scene_sim_body(&alone, "b"), b = scene_sim_body(&s, "b");
+            for (int n = 0; n < 3; ++n) {
+                off = fmax(off, fabs(a.position[n] - b.position[n]));
+            }
+            unexplained =
+                fmax(unexplained, fabs(info.ledger.unexplained) / (info.ledger.magnitude + 1e-3));
+            certificate = fmax(certificate, info.certificate.worst);
+        }
+        TEST_PRINT("%d: off %.1e m, %d of 300 steps of parts, unexplained %.1e, certificate %.1e",
+                   i, off, (int)parts, unexplained, certificate);
+        CHECK(parts >= 290);
+        CHECK_AT_MOST(off, 1e-9);
+        CHECK_AT_MOST(unexplained, 1e-9);
+        CHECK_AT_MOST(certificate, 1e-8);
+        scene_sim_close(&s);
+        scene_sim_close(&alone);
+    }
+}
+
+TEST(steps_of_parts_are_verified_and_resumed_with_the_same_bits)
+{
+    char here[512], there[512];
+    write_egg(here, sizeof here, "b", 0, 0);
+    write_egg(there, sizeof there, "other", 0, 50);
+    scene_sim s = several(0.01, "", here, there, company);
+    REQUIRE(s.sim != NULL);
+    perp_recorder* recorder = NULL;
+    REQUIRE_OK(perp_recorder_create(s.context, "parts.h5", s.scene, s.sim, &recorder));
+    for (int k = 0; k < 150; ++k) {
+        REQUIRE_OK(perp_sim_step(s.sim));
+        REQUIRE_OK(perp_recorder_step(recorder, s.sim, 0.0));
+    }
+    REQUIRE_OK(perp_recorder_finish(recorder, s.sim));
+    perp_recorder_destroy(recorder);
+    perp_verification verification;
+    REQUIRE_OK(perp_recording_verify(s.context, "parts.h5", &verification));
+    CHECK(verification.intact && verification.same_bits);
+    CHECK_AT_MOST(verification.worst.worst, 1e-8);
+    CHECK(verification.ledger_frame < 0);
+    scene_sim again = several(0.01, "", here, there, company);
+    perp_recording* recording = NULL;
+    REQUIRE_OK(perp_recording_open(s.context, "parts.h5", &recording));
+    REQUIRE_OK(perp_recording_restore(recording, 70, again.sim));
+    perp_recording_close(recording);
+    uint64_t before = 0;
+    for (int k = 70; k < 150; ++k) {
+        before = k == 130 ? perp_context_allocations(again.context) : before;
+        REQUIRE_OK(perp_sim_step(again.sim));
+    }
+    CHECK_EQ_U64(perp_context_allocations(again.context), before);
+    CHECK_EQ_INT(memcmp(perp_sim_q(s.sim), perp_sim_q(again.sim),
+                        (size_t)perp_sim_q_size(s.sim) * sizeof(double)),
+                 0);
+    scene_sim_close(&again);
+    scene_sim_close(&s);
+    remove("parts.h5");
+}
+
+/* Two that meet have steps of the start while they touch each other. */
+TEST(bodies_that_meet_have_steps_of_the_start)
+{
+    char here[512], there[512];
+    write_egg(here, sizeof here, "b", 0, 0);
+    write_egg(there, sizeof there, "other", 0.9, -0.2);
+    char* minus = strstr(there, "'velocity':["); /* towards the first */
+    REQUIRE(minus != NULL);
+    minus[12] = minus[12] == '-' ? ' ' : minus[12];
+    scene_sim s = several(0.01, "", here, there,
+                          ",{'name':'c','mass':1,'position':[0.5,-0.35,0.3],'velocity':[-1,0,0],"
+                          "'shapes':[{'type':'ellipsoid','radii':[0.2,0.25,0.3]}]}");
+    REQUIRE(s.sim != NULL);
+    int32_t kinds[2] = {0, 0}, met = 0;
+    double most = 0.0;
+    const perp_energy start = perp_sim_energy(s.sim);
+    for (int k = 0; k < 400; ++k) {
+        REQUIRE_OK(perp_sim_step(s.sim));
+        const perp_step_info info = perp_sim_step_info(s.sim);
+        const perp_energy e = perp_sim_energy(s.sim);
+        most = fmax(most, (e.kinetic + e.potential - start.kinetic - start.potential));
+        kinds[info.corrections == PARTS] += 1;
+        int32_t count = 0;
+        const perp_contact* c = perp_sim_contacts(s.sim, &count);
+        for (int32_t i = 0; i < count; ++i) { /* the floor is body 0 */
+            const bool both = c[i].body_a > 0 && c[i].body_b > 0;
+            CHECK(!(both && c[i].middle != 0));
+            met += both && c[i].impulse[0] > 0.0;
+        }
+        CHECK_AT_MOST(info.certificate.worst, 1e-8);
+    }
+    TEST_PRINT("%d steps of the start, %d of parts, %d contacts; growth %.1e of %.2f J",
+               (int)kinds[0], (int)kinds[1], (int)met, most, start.kinetic);
+    CHECK(kinds[1] > 0 && met > 0);
+    CHECK_AT_MOST(most, 0.02 * start.kinetic);
+    scene_sim_close(&s);
+}
+
+/* Derivatives are those of steps of the start where perp may choose, and refused where it may not. */
+TEST(gradients_of_several_bodies_take_steps_of_the_start_or_are_refused)
+{
+    char here[512], there[512];
+    write_egg(here, sizeof here, "b", 0, 0);
+    write_egg(there, sizeof there, "other", 0, 50);
+    for (int i = 0; i < 2; ++i) {
+        perp_context* context = NULL;
+        perp_scene* scene = NULL;
+        perp_gradient* g = NULL;
+        char text[4096];
+        REQUIRE_OK(perp_context_create(NULL, &context));
+        (void)snprintf(text, sizeof text,
+                       "{'gravity':[0,0,-9.81],'step':0.01,'duration':0.1,'parameters':{'mu':0.5},"
+                       "'contact_direction':'%s','friction':{'default':'mu'},"
+                       "'measures':{'x':'b.position.x'},'bodies':[" FLOOR "%s%s]}",
+                       i == 0 ? "auto" : "middle", here, there);
+        REQUIRE_OK(scene_parse(context, text, "several", &scene));
+        perp_gradient_def def = perp_gradient_def_default();
+        static const char* const name[] = {"mu"};
+        def.measure = "x";
+        def.parameter = name;
+        def.parameter_count = 1;
+        const perp_status status = perp_gradient_create(context, scene, &def, &g);
+        CHECK((status == PERP_OK) == (i == 0));
+        CHECK(i == 0 || strstr(perp_context_error(context), "contact_direction") != NULL);
+        perp_gradient_destroy(g);
+        perp_scene_destroy(scene);
+        perp_context_destroy(context);
     }
 }
 

@@ -16,7 +16,7 @@ export const closeBrowser = () => browser.close();
 
 // Opens a page and waits until it has drawn. Trouble (errors, requests to elsewhere) gathers in
 // page.trouble.
-export async function open(file, { hash = "", dark = false, init = null, size = [1000, 640], reducedMotion = "no-preference", address = null } = {}) {
+export async function open(file, { hash = "", dark = false, init = null, size = [760, 500], reducedMotion = "no-preference", address = null } = {}) {
     const context = await browser.newContext({
         viewport: { width: size[0], height: size[1] }, colorScheme: dark ? "dark" : "light", reducedMotion, acceptDownloads: true,
     });
