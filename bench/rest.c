@@ -5,7 +5,7 @@
  * Square pyramids of LAYERS layers, built as they rest: unit cubes each on four (apart by an eighth), spheres each in
  * the hollow of four, the lowest layer held by a frame. 55 to 2,109 boxes, 55 to 20,540 spheres. The first
  * SETTLE steps, of which one is cold, do not count. Of the others: mean and largest processor time of a step
- * (all threads), how many were solved and not only checked, contacts per body, largest displacement and
+ * (one thread), how many were solved and not only checked, contacts per body, largest displacement and
  * certificate. Exponents: slope of log(time) over log(bodies) and log(contacts), least squares. --limit: processor
  * time for one heap; what it does not reach is left out.
  * Minutes: `scripts/run-bench build/release rest`. bench/heaps.c lets heaps fall.
@@ -130,7 +130,8 @@ static bool measure(const settings* set, int layers, bool spheres, rest_figures*
     bool good = false;
     char* text = write_scene(layers, spheres, &f->bodies);
     perp_body_state* start = malloc(((size_t)f->bodies + 1) * sizeof *start);
-    if (text == NULL || start == NULL || perp_context_create(NULL, &context) != PERP_OK) {
+    if (text == NULL || start == NULL || perp_context_create(NULL, &context) != PERP_OK ||
+        perp_context_set_threads(context, 1) != PERP_OK) {
         fprintf(stderr, "rest: out of memory\n");
     } else if (perp_scene_parse(context, text, strlen(text), "rest", NULL, 0, &scene) != PERP_OK ||
                perp_sim_create_from_scene(context, scene, &sim) != PERP_OK) {

@@ -39,7 +39,8 @@ typedef struct search {
     perpi_made best;
     double try_began; /* if the caller asked for the time of each attempt */
     int32_t iterations, count, rays;
-    int32_t shared_dofs; /* of a contact problem, see work.h */
+    int32_t shared_dofs; /* of a contact problem, see work.h; -1: not yet known */
+    int32_t* blocks;     /* room for two numbers of each block of a contact problem */
     bool no_solution;    /* an attempt proved that there is none */
     bool refine;         /* the warm start is within what a plan aims at, but not stationary */
     double begun;        /* the residual of the warm start */
@@ -217,6 +218,9 @@ static perp_status end_attempt(search* f, bool probe, perp_status status, double
         return PERP_OK;
     }
     if (f->problem.form == PERPI_FORM_CONTACT && made->report.solver != NULL) {
+        if (f->shared_dofs < 0) {
+            f->shared_dofs = perpi_shared_dofs(f->problem.contact, f->blocks);
+        }
         f->s->work += perpi_attempt_work(made->report.solver, f->problem.contact, f->shared_dofs,
                                          made->report.iterations);
     }
@@ -615,9 +619,10 @@ static perp_status open_island(contact_call* c, int32_t i, search* f, const perp
     if (status == PERP_OK) {
         status =
             perpi_arena_take(&c->s->arena, 2 * (size_t)c->one.block_count, sizeof *work, &work);
+        f->blocks = work;
     }
     if (status == PERP_OK) {
-        f->shared_dofs = perpi_shared_dofs(&c->one, work);
+        f->shared_dofs = -1;
         *plan = c->one.row_count == 0 ? none
                 : c->s->planned       ? perpi_plan_contact(&c->one, c->warm, work)
                                       : c->s->single;
