@@ -145,6 +145,9 @@ static bool limits_left(search* f, const perpi_entry* e, perp_solve_options* lef
     if ((e->how & PERPI_MEDIUM) != 0 && most > PERPI_SOME) {
         most = PERPI_SOME;
     }
+    if ((e->how & PERPI_MANY) != 0 && most > PERPI_SEARCH_MOST) {
+        most = PERPI_SEARCH_MOST;
+    }
     const double bound = PERPI_WORK / ((double)f->n * (double)f->n);
     if ((e->how & PERPI_BOUNDED) != 0 && bound < (double)most) {
         most = bound > PERPI_FEW ? (int32_t)bound : PERPI_FEW;
