@@ -73,6 +73,8 @@ void perpi_motion_of(const perp_contact_problem* P, const double* L, const doubl
 perp_contact_residual perpi_contact_residual_rows(const perp_contact_problem* problem,
                                                   const double* v, const double* p, double* work,
                                                   double** u, double** W);
+/* After it: the sizes of the terms of the dynamics, dof_count, in work. */
+const double* perpi_contact_residual_terms(const perp_contact_problem* problem, double* work);
 
 /* What the residuals of several answers to one problem have in common, row_count each. */
 typedef struct perpi_row_terms {

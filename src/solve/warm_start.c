@@ -42,7 +42,7 @@
 #define GOAL_REST                                                                                  \
     0.4 /* of the goal: residual of a stationary answer; less would be rounding of poses */
 #define GOAL_LARGE 100.0 /* as GOAL_REST, of islands too large for a correction */
-#define STILL_LARGE 0.3  /* as GOAL_STILL, of these */
+#define STILL_LARGE 0.1  /* as GOAL_STILL, of these, relative to the sums of the terms */
 #define MOVING 1e-3      /* impulses that are left over, relative to their terms: it accelerates */
 #define REFINE 1e-2      /* on the goal, where the answer is not stationary */
 #define LEFT 1e-3        /* on the goal: velocities that a correction leaves */
@@ -73,6 +73,7 @@ typedef struct warm {
     double* size;     /* per block: energy of the impulses */
     size_t* M_at;     /* per block: where its mass block starts */
     double *u, *W;    /* of the residual check, row_count */
+    const double* t;  /* of the residual check, dof_count: sizes of the terms of the dynamics */
     double* R;        /* row_count; 0: the row is not active */
     double* A;        /* dof_count x dof_count: lower triangle, then its factor */
     int32_t* first;   /* per velocity: first column of its row of A */
@@ -151,6 +152,31 @@ static bool is_large(const perp_contact_problem* P)
     return P->dof_count > LARGEST;
 }
 
+/* The same of a large island, without another pass over its rows: k + J' p = M v, and the size of the terms on a
+ * body is that of the residual check. */
+static left_over find_left_over_large(const warm* w, const double* guess, double still)
+{
+    const perp_contact_problem* P = w->P;
+    left_over left = {.still = true};
+    for (int32_t b = 0; b < P->block_count; ++b) {
+        const int32_t d = P->dof[b], nv = P->dof[b + 1] - d;
+        const double* M = P->M + w->M_at[b];
+        double off = 0.0, size = 0.0;
+        for (int32_t i = 0; i < nv; ++i, M += nv) {
+            double over = 0.0;
+            for (int32_t j = 0; j < nv; ++j) {
+                over += M[j] * (w->v[d + j] - guess[d + j]);
+            }
+            off += over * over / M[i];
+            size += w->t[d + i] * w->t[d + i] / M[i];
+        }
+        left.off += off;
+        left.size += size;
+        left.still = left.still && off <= still * still * size;
+    }
+    return left;
+}
+
 /* Whether that passes without a correction, as an answer that is stationary or moves. limit: of the residual of a
  * stationary one. */
 static bool passes(const warm* w, double worst, double goal, double limit, const double* guess)
@@ -158,8 +184,8 @@ static bool passes(const warm* w, double worst, double goal, double limit, const
     if (!(worst <= limit)) {
         return false;
     }
-    const double still = is_large(w->P) ? STILL_LARGE : GOAL_STILL;
-    const left_over left = find_left_over(w, guess, still * goal);
+    const left_over left = is_large(w->P) ? find_left_over_large(w, guess, STILL_LARGE * goal)
+                                          : find_left_over(w, guess, GOAL_STILL * goal);
     return left.still || (left.off > MOVING * MOVING * left.size && worst <= LEAST_GOAL);
 }
 
@@ -886,6 +912,7 @@ perp_status perpi_check_warm_start(perpi_solver* s, const perp_contact_problem* 
         made->residual = perpi_contact_residual_rows(P, w.v, w.p, work, &w.u, &w.W);
         made->checked = made->residual.worst <= REFINE * goal;
         if (!made->checked) {
+            w.t = perpi_contact_residual_terms(P, work);
             status = improve(&w, goal, limit, guess, made, near);
         }
     }
