@@ -42,6 +42,8 @@
 #define GOAL_REST                                                                                  \
     0.4 /* of the goal: residual of a stationary answer; less would be rounding of poses */
 #define GOAL_LARGE 100.0 /* as GOAL_REST, of islands too large for a correction */
+#define LEAST_OF_LARGE                                                                             \
+    1e-12 /* of such islands: sharper tolerances than 1e-10 have this, or a tenth of themselves */
 #define STILL_LARGE 0.1  /* as GOAL_STILL, of these, relative to the sums of the terms */
 #define MOVING 1e-3      /* impulses that are left over, relative to their terms: it accelerates */
 #define REFINE 1e-2      /* on the goal, where the answer is not stationary */
@@ -933,7 +935,11 @@ perp_status perpi_check_warm_start(perpi_solver* s, const perp_contact_problem* 
 
 double perpi_rest_limit(const perp_contact_problem* P, double goal)
 {
-    return is_large(P) ? GOAL_LARGE * goal : 0.0;
+    const double limit = GOAL_LARGE * goal, tenth = MORE * goal;
+    return !is_large(P)              ? 0.0
+           : limit >= LEAST_OF_LARGE ? limit
+           : tenth < LEAST_OF_LARGE  ? tenth
+                                     : LEAST_OF_LARGE;
 }
 
 perp_status perpi_hold_gaps(perpi_solver* s, const perp_contact_problem* P, double limit,
