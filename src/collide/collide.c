@@ -36,15 +36,15 @@ static bool place_shape(perpi_collider* c, const perpi_pose* body_pose, int32_t 
 {
     const perpi_shape* s = &c->model->shape[shape];
     const perpi_shape_ops* ops = perpi_shape_ops_of(s->type);
-    const perpi_pose pose = c->placed[shape] ? *body_pose : perpi_pose_mul(body_pose, &s->local);
-    c->pose[shape] = pose;
+    perpi_pose* pose = &c->pose[shape];
+    *pose = c->placed[shape] ? *body_pose : perpi_pose_mul(body_pose, &s->local);
     if (!ops->bounded) {
-        const vec3 n = m3_mul(pose.R, s->normal);
-        const double offset = v3_dot(n, pose.x) + s->offset + margin;
+        const vec3 n = m3_mul(pose->R, s->normal);
+        const double offset = v3_dot(n, pose->x) + s->offset + margin;
         c->plane[c->plane_count++] = (endless){shape, body, n, offset};
         return is_finite(n) && isfinite(offset);
     }
-    perpi_bounds bounds = ops->bounds(s, &pose);
+    perpi_bounds bounds = ops->bounds(s, pose);
     const vec3 m = v3(margin, margin, margin);
     bounds.lo = v3_sub(bounds.lo, m);
     bounds.hi = v3_add(bounds.hi, m);
@@ -399,7 +399,7 @@ static perp_status narrow_phase(const perpi_collider* c, pair_record* r, const r
     list->shape_a = pair->shape_a;
     list->shape_b = pair->shape_b;
     list->flipped = flipped;
-    list->soft = perpi_model_layer(c->model, pair->body_a, pair->body_b).soft;
+    list->soft = c->model->body[pair->body_a].layer.soft || c->model->body[pair->body_b].layer.soft;
     list->still = list->rule != NULL ? r->still : NULL;
     list->separation = &r->separation;
     list->turn = r->turn;

@@ -73,6 +73,8 @@ void perpi_motion_of(const perp_contact_problem* P, const double* L, const doubl
 perp_contact_residual perpi_contact_residual_rows(const perp_contact_problem* problem,
                                                   const double* v, const double* p, double* work,
                                                   double** u, double** W);
+/* After it: the sizes of the terms of the dynamics, dof_count, in work. */
+const double* perpi_contact_residual_terms(const perp_contact_problem* problem, double* work);
 
 /* What the residuals of several answers to one problem have in common, row_count each. */
 typedef struct perpi_row_terms {
@@ -90,16 +92,15 @@ static inline bool perpi_all_finite(size_t count, const double* x)
 {
     const perpi_pair2 zero = {0.0, 0.0};
     perpi_pair2 a = zero, b = zero;
-    const double* end = x + count;
-    for (; end - x >= 4; x += 4) {
+    for (; count >= 4; x += 4, count -= 4) {
         a += zero * perpi_pair2_at(x);
         b += zero * perpi_pair2_at(x + 2);
     }
-    if (end - x >= 2) {
+    if ((count & 2) != 0) {
         a += zero * perpi_pair2_at(x);
         x += 2;
     }
-    const double last = x < end ? 0.0 * *x : 0.0;
+    const double last = (count & 1) != 0 ? 0.0 * *x : 0.0;
     return perpi_pair2_sum(a + b) + last == 0.0;
 }
 

@@ -891,6 +891,11 @@ perp_contact_residual perp_contact_check_residual(const perp_contact_problem* pr
     return perpi_contact_residual_rows(problem, v, p, work, &u, &W);
 }
 
+const double* perpi_contact_residual_terms(const perp_contact_problem* problem, double* work)
+{
+    return cut_scratch(problem, work).size;
+}
+
 perp_contact_residual perpi_contact_residual_rows(const perp_contact_problem* problem,
                                                   const double* v, const double* p, double* work,
                                                   double** u, double** W)

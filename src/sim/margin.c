@@ -38,9 +38,9 @@ static double reach_of(const perp_model* model, const perpi_body* body)
     return isfinite(body->reach) ? body->reach : model->length;
 }
 
-static double travel(const perp_model* model, const perpi_body* body, double h, vec3 v, vec3 w)
+static double travel(double reach, double h, vec3 v, vec3 w)
 {
-    return h * (v3_norm(v) + v3_norm(w) * reach_of(model, body));
+    return h * (v3_norm(v) + v3_norm(w) * reach);
 }
 
 /* Polyhedra with many vertices have far more of them within the margin than can touch. A vertex whose
@@ -98,12 +98,12 @@ perp_status perpi_find_margins(perpi_step* step, double h)
         if (status != PERP_OK) {
             return status;
         }
-        step->margin[i] = RESERVE * (travel(model, body, h, v, w) + perpi_offset_travel(step, i)) +
-                          FLOOR * reach_of(model, body) + acting;
-        step->motion[i] =
-            (perpi_body_motion){v3_scale(h, v), v3_scale(h, w), reach_of(model, body)};
+        const double reach = reach_of(model, body);
+        step->margin[i] = RESERVE * (travel(reach, h, v, w) + perpi_offset_travel(step, i)) +
+                          FLOOR * reach + acting;
+        step->motion[i] = (perpi_body_motion){v3_scale(h, v), v3_scale(h, w), reach};
         step->margin[i] = perpi_larger(step->margin[i], step->margin_least);
-        const double slack = SLACK * step->margin[i] / reach_of(model, body);
+        const double slack = SLACK * step->margin[i] / reach;
         step->margin[i] = given ? 0.5 * step->margin_given : step->margin[i];
         step->turn[i].spin[0] = v3_scale(h, w);
         step->turn[i].slack = body->dofs == 0 ? 0.0 : slack < SLACK_MAX ? slack : SLACK_MAX;
@@ -171,7 +171,7 @@ bool perpi_margins_exceeded(perpi_step* step, double h, const double* v_new)
         if (body->dofs == 0) {
             continue;
         }
-        const double came = travel(model, body, h, perpi_state_velocity(model, v_new, i),
+        const double came = travel(reach_of(model, body), h, perpi_state_velocity(model, v_new, i),
                                    perpi_state_rate(model, v_new, i)) +
                             perpi_offset_travel(step, i) + acting;
         if (came > step->margin[i]) {

@@ -44,12 +44,20 @@ static vec3 gap_middle(const perp_contact* c)
     return v3_madd(v3_from(c->point), 0.5 * c->gap, v3_from(c->normal));
 }
 
+static bool is_zero(vec3 a)
+{
+    return a.x == 0.0 && a.y == 0.0 && a.z == 0.0;
+}
+
 /* The side of a contact that is sign times body; c now, old in the last step, h_old ago. */
 static void add_side(const perpi_step* step, const perp_contact* c, const perp_contact* old,
                      int32_t body, double sign, double h, double h_old, slip* sum)
 {
     const vec3 v = perpi_state_velocity(step->model, step->from->v, body);
     const vec3 w = perpi_state_rate(step->model, step->from->v, body);
+    if (step->model->body[body].dofs == 0 && is_zero(v) && is_zero(w)) {
+        return; /* all that follows is 0 */
+    }
     const vec3 x = step->pose[body].x;
     const vec3 arm = v3_sub(gap_middle(c), x);
     const vec3 way = v3_sub(arm, v3_sub(gap_middle(old), v3_madd(x, -h_old, v)));

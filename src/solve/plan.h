@@ -22,6 +22,7 @@ enum {
         256, /* newton on up to PERPI_DENSE rows: within PERPI_SEARCH_WORK / (rows)^3 steps, but see below */
     PERPI_WHOLE =
         512, /* not for the parts of what acts (acting.h), after which the whole is tried */
+    PERPI_MANY = 1024, /* within PERPI_SEARCH_MOST iterations */
 };
 
 enum {

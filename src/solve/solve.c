@@ -26,6 +26,9 @@ enum {
 typedef struct search {
     perpi_solver* s;
     perpi_problem problem;
+    perpi_problem run;         /* what methods get: the problem, or held */
+    perp_contact_problem held; /* the problem with other b, see perpi_hold_gaps */
+    double limit;              /* of the residual of its answer; 0: not held */
     perp_solve_options options;
     perpi_clock clock;
     size_t n; /* unknowns */
@@ -36,7 +39,8 @@ typedef struct search {
     perpi_made best;
     double try_began; /* if the caller asked for the time of each attempt */
     int32_t iterations, count, rays;
-    int32_t shared_dofs; /* of a contact problem, see work.h */
+    int32_t shared_dofs; /* of a contact problem, see work.h; -1: not yet known */
+    int32_t* blocks;     /* room for two numbers of each block of a contact problem */
     bool no_solution;    /* an attempt proved that there is none */
     bool refine;         /* the warm start is within what a plan aims at, but not stationary */
     double begun;        /* the residual of the warm start */
@@ -49,6 +53,8 @@ static perp_status begin_search(search* f)
     f->clock = perpi_clock_start(f->options.time_limit);
     f->best.report.residual = INFINITY; /* the rest is set by the first attempt */
     f->begun = INFINITY;
+    f->run = f->problem;
+    f->limit = 0.0;
     f->s->ready = 0;
     perp_status status = perpi_arena_take(&f->s->arena, f->n, sizeof *f->x, &f->x);
     if (status == PERP_OK) {
@@ -139,6 +145,9 @@ static bool limits_left(search* f, const perpi_entry* e, perp_solve_options* lef
     if ((e->how & PERPI_MEDIUM) != 0 && most > PERPI_SOME) {
         most = PERPI_SOME;
     }
+    if ((e->how & PERPI_MANY) != 0 && most > PERPI_SEARCH_MOST) {
+        most = PERPI_SEARCH_MOST;
+    }
     const double bound = PERPI_WORK / ((double)f->n * (double)f->n);
     if ((e->how & PERPI_BOUNDED) != 0 && bound < (double)most) {
         most = bound > PERPI_FEW ? (int32_t)bound : PERPI_FEW;
@@ -192,7 +201,8 @@ static void note_attempt(search* f, const perpi_made* made)
     f->no_solution = f->no_solution || report->outcome == PERP_OUTCOME_NO_SOLUTION;
     f->rays += report->outcome == PERP_OUTCOME_NO_SOLUTION || report->outcome == PERP_OUTCOME_RAY;
     f->iterations += report->iterations;
-    if (f->count == 1 || report->residual < f->best.report.residual) {
+    if (f->count == 1 || report->residual < f->best.report.residual ||
+        report->residual <= f->limit) {
         if (made != &f->best) {
             f->best = *made;
         }
@@ -211,8 +221,16 @@ static perp_status end_attempt(search* f, bool probe, perp_status status, double
         return PERP_OK;
     }
     if (f->problem.form == PERPI_FORM_CONTACT && made->report.solver != NULL) {
+        if (f->shared_dofs < 0) {
+            f->shared_dofs = perpi_shared_dofs(f->problem.contact, f->blocks);
+        }
         f->s->work += perpi_attempt_work(made->report.solver, f->problem.contact, f->shared_dofs,
                                          made->report.iterations);
+    }
+    if (f->limit > 0.0) { /* checked, if at all, with other gaps */
+        made->checked = false;
+        f->s->ready = 0;
+        f->run = f->problem;
     }
     if (status == PERP_OK) {
         status = perpi_check_point(f->s, &f->problem, tolerance, f->trial, made);
@@ -222,6 +240,7 @@ static perp_status end_attempt(search* f, bool probe, perp_status status, double
     } else if (status == PERP_OK) {
         note_attempt(f, made);
     }
+    f->limit = 0.0;
     return status;
 }
 
@@ -254,8 +273,7 @@ static perp_status run_plan(search* f, const perpi_entry* entry)
         if (status == PERP_OK) {
             const bool guess = (entry->how & PERPI_COLD) == 0 && (f->warm || f->count > 0);
             fill_guess(f, guess, f->trial);
-            status =
-                runner_of(slot, &f->problem)(s, slot, &f->problem, &left, guess, f->trial, &made);
+            status = runner_of(slot, &f->run)(s, slot, &f->run, &left, guess, f->trial, &made);
         }
         status = end_attempt(f, (entry->how & PERPI_PROBE) != 0, status, left.tolerance, &made);
         if (status != PERP_OK) {
@@ -517,6 +535,26 @@ static perp_status check_warm_start(search* f, const perpi_entry* plan)
     return status;
 }
 
+/* A large island whose warm start is within the limit but not stationary: methods get it without small gaps. */
+static perp_status hold_gaps(search* f)
+{
+    const perp_contact_problem* P = f->problem.contact;
+    const double limit = f->refine ? perpi_rest_limit(P, GOAL * f->options.tolerance) : 0.0;
+    double* b = NULL;
+    perp_status status = PERP_OK;
+    if (limit > 0.0) {
+        status = perpi_arena_take(&f->s->arena, (size_t)P->row_count, sizeof *b, &b);
+    }
+    if (b != NULL) {
+        status = perpi_hold_gaps(f->s, P, limit, f->x, b);
+        f->held = *P;
+        f->held.b = b;
+        f->run.contact = &f->held;
+        f->limit = limit;
+    }
+    return status;
+}
+
 /* Of several answers the one at rest. */
 static perp_status prefer_rest(search* f)
 {
@@ -584,9 +622,10 @@ static perp_status open_island(contact_call* c, int32_t i, search* f, const perp
     if (status == PERP_OK) {
         status =
             perpi_arena_take(&c->s->arena, 2 * (size_t)c->one.block_count, sizeof *work, &work);
+        f->blocks = work;
     }
     if (status == PERP_OK) {
-        f->shared_dofs = perpi_shared_dofs(&c->one, work);
+        f->shared_dofs = -1;
         *plan = c->one.row_count == 0 ? none
                 : c->s->planned       ? perpi_plan_contact(&c->one, c->warm, work)
                                       : c->s->single;
@@ -704,8 +743,8 @@ static perp_status run_grouped(search* f, const perpi_entry** plan)
         perpi_made made = {.report = {.solver = slot->name}};
         double* p = f->trial + f->problem.contact->dof_count;
         fill_guess(f, f->warm, f->trial);
-        status = slot->method->grouped(slot->self, f->problem.contact, &inner, &left, f->warm,
-                                       f->trial, p, &made.report);
+        status = slot->method->grouped(slot->self, f->run.contact, &inner, &left, f->warm, f->trial,
+                                       p, &made.report);
         status = end_attempt(f, false, status, left.tolerance, &made);
     }
     f->refine = false;
@@ -735,6 +774,9 @@ static perp_status run_island(void* call, int32_t i)
         status = run_acting(&f, plan, f.warm);
     }
     const perpi_entry* first = plan;
+    if (status == PERP_OK) {
+        status = hold_gaps(&f);
+    }
     if (status == PERP_OK && (f.refine || !is_done(&f))) {
         status = run_grouped(&f, &plan);
     }

@@ -198,6 +198,17 @@ PERP_NODISCARD perp_status perpi_check_warm_start(perpi_solver* s, const perp_co
                                                   double goal, double* x, perpi_made* made,
                                                   bool* near);
 
+/* The residual up to which an island at rest passes that is too large for a correction; 0: it is not. goal: as
+ * above. */
+double perpi_rest_limit(const perp_contact_problem* P, double goal);
+
+/* b: that of the problem, with 0 for the gaps of contacts that push and whose residual at x is within the limit
+ * by its gap alone. The answer of the problem with this b stops the bodies. That of the problem itself has the
+ * velocities that close the gaps, the next step the impulses that stop these, and the step after that must
+ * be solved again. */
+PERP_NODISCARD perp_status perpi_hold_gaps(perpi_solver* s, const perp_contact_problem* P,
+                                           double limit, const double* x, double* b);
+
 /* Friction may leave open whether bodies stay at rest: a bar between two fingers, whose force may
  * be spread along it, or be at one end, about which the bar turns. x: an answer. If a closed
  * contact moves in it, or is at the limit of friction, and the smallest impulses with which all

@@ -11,6 +11,11 @@
  * and gain or lose speed, the rounding of poses alone (gap / h) may exceed that, and a correction
  * of it is followed by the same in the next step: up to LEAST_GOAL it is accepted.
  *
+ * Islands too large for the correction below: a stationary answer passes up to GOAL_LARGE of the goal, a hundredth
+ * of the tolerance, because velocities and gaps grow with the steps and their square, and a method costs several
+ * checks. One that is not stationary is given to the methods of the plan without its small gaps
+ * (perpi_hold_gaps): their answer stops the bodies where they are, and passes in the next steps.
+ *
  * Correction: while no contact slips and the same ones push, the laws are equations, J v + b = 0 in the
  * active rows. The method of multipliers solves them in the space of velocities,
  *     (M + J' R J) dv = -J' R u,   p <- p - R (u + J dv),   u = J v + b at v = M^-1 (k + J' p),
@@ -36,8 +41,10 @@
 #define GOAL_STILL 0.1 /* of the goal: impulses that are left over, relative to their terms */
 #define GOAL_REST                                                                                  \
     0.4 /* of the goal: residual of a stationary answer; less would be rounding of poses */
-#define GOAL_LARGE 1.0   /* as GOAL_REST, of islands too large for a correction */
-#define STILL_LARGE 30.0 /* as GOAL_STILL, of these */
+#define GOAL_LARGE 100.0 /* as GOAL_REST, of islands too large for a correction */
+#define LEAST_OF_LARGE                                                                             \
+    1e-12 /* of such islands: sharper tolerances than 1e-10 have this, or a tenth of themselves */
+#define STILL_LARGE 0.1  /* as GOAL_STILL, of these, relative to the sums of the terms */
 #define MOVING 1e-3      /* impulses that are left over, relative to their terms: it accelerates */
 #define REFINE 1e-2      /* on the goal, where the answer is not stationary */
 #define LEFT 1e-3        /* on the goal: velocities that a correction leaves */
@@ -68,6 +75,7 @@ typedef struct warm {
     double* size;     /* per block: energy of the impulses */
     size_t* M_at;     /* per block: where its mass block starts */
     double *u, *W;    /* of the residual check, row_count */
+    const double* t;  /* of the residual check, dof_count: sizes of the terms of the dynamics */
     double* R;        /* row_count; 0: the row is not active */
     double* A;        /* dof_count x dof_count: lower triangle, then its factor */
     int32_t* first;   /* per velocity: first column of its row of A */
@@ -141,16 +149,45 @@ static left_over find_left_over(const warm* w, const double* guess, double still
     return left;
 }
 
-/* Whether that passes without a correction, as an answer that is stationary or moves. An island too large for a
- * correction need only be within the goal: what a method removes is rounding of poses, gap / h, which
- * the next step has again. */
-static bool passes(const warm* w, double worst, double goal, const double* guess)
+static bool is_large(const perp_contact_problem* P)
 {
-    const bool large = w->P->dof_count > LARGEST;
-    if (!(worst <= (large ? GOAL_LARGE : GOAL_REST) * goal)) {
+    return P->dof_count > LARGEST;
+}
+
+/* The same of a large island, without another pass over its rows: k + J' p = M v, and the size of the terms on a
+ * body is that of the residual check. */
+static left_over find_left_over_large(const warm* w, const double* guess, double still)
+{
+    const perp_contact_problem* P = w->P;
+    left_over left = {.still = true};
+    for (int32_t b = 0; b < P->block_count; ++b) {
+        const int32_t d = P->dof[b], nv = P->dof[b + 1] - d;
+        const double* M = P->M + w->M_at[b];
+        double off = 0.0, size = 0.0;
+        for (int32_t i = 0; i < nv; ++i, M += nv) {
+            double over = 0.0;
+            for (int32_t j = 0; j < nv; ++j) {
+                over += M[j] * (w->v[d + j] - guess[d + j]);
+            }
+            off += over * over / M[i];
+            size += w->t[d + i] * w->t[d + i] / M[i];
+        }
+        left.off += off;
+        left.size += size;
+        left.still = left.still && off <= still * still * size;
+    }
+    return left;
+}
+
+/* Whether that passes without a correction, as an answer that is stationary or moves. limit: of the residual of a
+ * stationary one. */
+static bool passes(const warm* w, double worst, double goal, double limit, const double* guess)
+{
+    if (!(worst <= limit)) {
         return false;
     }
-    const left_over left = find_left_over(w, guess, (large ? STILL_LARGE : GOAL_STILL) * goal);
+    const left_over left = is_large(w->P) ? find_left_over_large(w, guess, STILL_LARGE * goal)
+                                          : find_left_over(w, guess, GOAL_STILL * goal);
     return left.still || (left.off > MOVING * MOVING * left.size && worst <= LEAST_GOAL);
 }
 
@@ -839,13 +876,14 @@ static void find_blocks(const warm* w)
 }
 
 /* A point that does not pass at once: w->v, w->p with its residual; guess: the velocities before. */
-static perp_status improve(warm* w, double goal, const double* guess, perpi_made* made, bool* near)
+static perp_status improve(warm* w, double goal, double limit, const double* guess,
+                           perpi_made* made, bool* near)
 {
     const double worst = made->residual.worst;
     perp_status status = PERP_OK;
     find_blocks(w);
-    made->checked = passes(w, worst, goal, guess);
-    *near = !made->checked && worst <= goal;
+    made->checked = passes(w, worst, goal, limit, guess);
+    *near = !made->checked && (worst <= goal || worst <= limit);
     if (!made->checked && w->P->constraint_count == 1) {
         status = solve_alone(w, goal, made);
     } else if (!made->checked && worst <= NEAR && w->P->dof_count <= LARGEST) {
@@ -864,9 +902,11 @@ perp_status perpi_check_warm_start(perpi_solver* s, const perp_contact_problem* 
     const perpi_arena_mark mark = perpi_arena_get_mark(&s->arena);
     warm w = {.s = s, .P = P, .v = x, .p = x + P->dof_count};
     double *work = NULL, *guess = NULL;
+    const double largest = perpi_rest_limit(P, goal);
     /* a smaller goal is rounding, which no correction reaches: then methods would change the impulses in every
      * step, and those that the laws do not determine would drift until a contact has none */
     goal = goal >= LEAST_GOAL ? goal : MORE * goal < LEAST_GOAL ? MORE * goal : LEAST_GOAL;
+    const double limit = largest >= goal ? largest : is_large(P) ? goal : GOAL_REST * goal;
     perp_status status = reserve_warm(&w, &work, &guess);
     if (status == PERP_OK) {
         memcpy(guess, w.v, (size_t)P->dof_count * sizeof *guess);
@@ -874,16 +914,52 @@ perp_status perpi_check_warm_start(perpi_solver* s, const perp_contact_problem* 
         made->residual = perpi_contact_residual_rows(P, w.v, w.p, work, &w.u, &w.W);
         made->checked = made->residual.worst <= REFINE * goal;
         if (!made->checked) {
-            status = improve(&w, goal, guess, made, near);
+            w.t = perpi_contact_residual_terms(P, work);
+            status = improve(&w, goal, limit, guess, made, near);
         }
     }
-    *near = *near && !made->checked && made->residual.worst <= goal; /* also of a correction */
+    *near = *near && !made->checked && /* also of a correction */
+            (made->residual.worst <= goal || made->residual.worst <= limit);
     if (made->checked || *near) {
         static const char text[2][32] = {"the warm start", "the warm start, corrected"};
         const int which = made->report.iterations > 0;
         made->report.outcome = PERP_OUTCOME_SOLVED;
         made->report.residual = made->residual.worst;
         memcpy(made->report.detail, text[which], sizeof text[which]);
+    }
+    perpi_arena_rewind(&s->arena, mark);
+    return status;
+}
+
+/* ---- gaps of large islands at rest -----------------------------------------------------------------------*/
+
+double perpi_rest_limit(const perp_contact_problem* P, double goal)
+{
+    const double limit = GOAL_LARGE * goal, tenth = MORE * goal;
+    return !is_large(P)              ? 0.0
+           : limit >= LEAST_OF_LARGE ? limit
+           : tenth < LEAST_OF_LARGE  ? tenth
+                                     : LEAST_OF_LARGE;
+}
+
+perp_status perpi_hold_gaps(perpi_solver* s, const perp_contact_problem* P, double limit,
+                            const double* x, double* b)
+{
+    const perpi_arena_mark mark = perpi_arena_get_mark(&s->arena);
+    const double* p = x + P->dof_count;
+    double *work = NULL, *u = NULL, *W = NULL;
+    const perp_status status =
+        perpi_arena_take(&s->arena, perp_contact_residual_work(P), sizeof *work, &work);
+    if (status == PERP_OK) {
+        memcpy(b, P->b, (size_t)P->row_count * sizeof *b);
+        (void)perpi_contact_residual_rows(P, x, p, work, &u, &W);
+        for (int32_t i = 0; i < P->constraint_count; ++i) {
+            const int32_t r = P->constraint[i].row;
+            if (P->constraint[i].kind == PERP_CONSTRAINT_CONTACT && p[r] > 0.0 &&
+                fabs(b[r]) <= limit * W[r] * p[r]) {
+                b[r] = 0.0;
+            }
+        }
     }
     perpi_arena_rewind(&s->arena, mark);
     return status;

@@ -151,6 +151,13 @@ static bool find_islands(const perpi_ledger_input* in, const perpi_momentum_work
             exchange(in, work, -1, c->body);
         }
     }
+    bool free = false;
+    for (int32_t i = 0; i < bodies; ++i) {
+        free = free || (f->block_of[i] >= 0 && !work->held[i]);
+    }
+    if (!free) { /* as a body on the ground */
+        return false;
+    }
     for (int32_t i = 0; i < bodies; ++i) {
         const int32_t root = representative(work->island, i);
         work->island[i] = root;
