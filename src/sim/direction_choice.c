@@ -12,8 +12,11 @@
  */
 #include "sim/internal.h"
 
-/* Beyond this the search for loops is slow. */
-enum { MOST_JOINTS = 256 };
+enum {
+    MOST_JOINTS = 256, /* beyond this the search for loops is slow */
+    MOST_CORRECTED =
+        32, /* beyond this corrected steps of the start take half of the time, and lose little energy */
+};
 
 /* A ball that holds a body whatever the mechanism does. */
 typedef struct ball {
@@ -194,10 +197,12 @@ perp_joint_choice perp_joint_choose(const perp_model* model, const perp_sim_def*
         : model->massless_count > 0 ? "bodies without mass"
         : has_moving_bodies(model)  ? "bodies with a prescribed motion"
         : !has_plain_joints(model) ? "joints with limits, motors, friction or damping, ropes, gears"
-        : model->joint_count > MOST_JOINTS ? "many joints"
-        : is_closed(model)                 ? "joints close a loop"
-        : can_meet(model)                  ? "bodies can meet"
-                                           : NULL;
+        : model->joint_count > MOST_JOINTS ||
+                (def->joint_correction && model->joint_count > MOST_CORRECTED)
+            ? "many joints"
+        : is_closed(model) ? "joints close a loop"
+        : can_meet(model)  ? "bodies can meet"
+                           : NULL;
     if (def->joint_middle || !def->joint_choice) {
         return (perp_joint_choice){def->joint_middle, "named by the scene"};
     }

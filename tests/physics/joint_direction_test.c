@@ -172,6 +172,20 @@ TEST(a_chain_that_whips_keeps_together_and_keeps_its_energy)
     CHECK_AT_MOST(gap, 1e-12);
 }
 
+/* Up to 32 joints the choice does not depend on the correction. */
+TEST(a_long_chain_has_middle_steps_by_default_unless_it_is_corrected)
+{
+    for (int corrected = 0; corrected < 2; ++corrected) {
+        scene_sim s = open_chain(0.005, 0.05, corrected ? "'joint_correction':true," : "", true);
+        REQUIRE(s.sim != NULL);
+        while (!perp_sim_finished(s.sim)) {
+            REQUIRE_OK(perp_sim_step(s.sim));
+            CHECK_EQ_INT(perp_sim_step_info(s.sim).corrections == -2, !corrected);
+        }
+        scene_sim_close(&s);
+    }
+}
+
 TEST(a_floating_chain_keeps_its_momentum_to_rounding)
 {
     scene_sim s = open_chain(0.01, 2.0, "'joint_direction':'middle',", false);
