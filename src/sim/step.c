@@ -83,9 +83,10 @@ static perp_status review_answer(perpi_step* step, perp_status solved, bool* aga
     perpi_attempts* a = &step->attempts;
     perp_status status = solved;
     a->simpler = false;
-    if ((status == PERP_OK || status == PERP_ERROR_SOLVE) &&
-        step->report.outcome != PERP_OUTCOME_SOLVED) {
-        const perp_status tried = perpi_fall_back(step, &a->simpler);
+    if (status == PERP_OK || status == PERP_ERROR_SOLVE) {
+        const perp_status tried = step->report.outcome == PERP_OUTCOME_SOLVED
+                                      ? perpi_leave_switch(step, &a->simpler)
+                                      : perpi_fall_back(step, &a->simpler);
         if (tried != PERP_OK || a->simpler) {
             *again = a->simpler;
             return tried;

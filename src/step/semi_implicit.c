@@ -77,6 +77,8 @@ static perp_status solve_start(perpi_step* step)
                                step->v_problem, step->p_problem, &step->residual, &step->report);
         if (status == PERP_OK && step->formulation->tied_count > 0) {
             status = perpi_step_close_ties(step, options);
+        } else if (status == PERP_OK) {
+            status = perpi_step_sharpen_joints(step, options);
         }
     }
     return status;

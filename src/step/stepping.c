@@ -152,6 +152,68 @@ perp_status perpi_step_check(perpi_step* step, bool* within)
     return status;
 }
 
+/* Whether row r of a constraint has no part of translations. */
+static bool row_turns(const perpi_formulation* f, const perp_constraint* c, int32_t r,
+                      int32_t linear)
+{
+    const double* J = f->J + c->jac;
+    bool turns = true;
+    for (int side = 0; side < 2; ++side) {
+        const int32_t block = c->block[side];
+        const int32_t n = block >= 0 ? f->dof[block + 1] - f->dof[block] : 0;
+        for (int32_t k = 0; k < linear && k < n; ++k) {
+            turns = turns && J[r * n + k] == 0.0;
+        }
+        J += (size_t)c->rows * (size_t)n;
+    }
+    return turns;
+}
+
+/* By how much the rows of joints that hold exactly are violated, in the position that the step gives them: radians, and
+ * parts of the size of the joint. */
+static double joint_offence(const perpi_step* step)
+{
+    const perpi_formulation* f = step->formulation;
+    double largest = 0.0;
+    for (int32_t k = 0; k < f->joint_count; ++k) {
+        const perp_constraint* c = &f->constraint[f->contact_count + k];
+        if (c->kind != PERP_CONSTRAINT_EQUALITY || f->place[k].slot != 0) {
+            continue;
+        }
+        const double size = step->model->joint[f->place[k].joint].size;
+        for (int32_t r = 0; r < c->rows; ++r) {
+            const double u = perpi_formulation_speed(f, f->contact_count + k, r, step->v_problem) +
+                             f->b[c->row + r] +
+                             f->compliance[c->row + r] * step->p_problem[c->row + r];
+            const bool turns = row_turns(f, c, r, step->model->dimension);
+            const double off = step->h * fabs(u) / (turns ? 1.0 : size);
+            largest = off > largest ? off : largest;
+        }
+    }
+    return largest;
+}
+
+perp_status perpi_step_sharpen_joints(perpi_step* step, perp_solve_options options)
+{
+    static const double OPEN = 1e-7, SHARPER = 1e-4;
+    if (step->report.outcome != PERP_OUTCOME_SOLVED || step->model->joint_count == 0 ||
+        !(joint_offence(step) > OPEN)) {
+        return PERP_OK;
+    }
+    const int32_t iterations = step->report.iterations;
+    options.tolerance *= SHARPER;
+    options.enough = options.tolerance < ENOUGH ? ENOUGH : 0.0;
+    const perp_status status =
+        perp_contact_solve(step->solver, &step->formulation->problem, &options, true,
+                           step->v_problem, step->p_problem, &step->residual, &step->report);
+    step->report.iterations += iterations;
+    if (status == PERP_OK && step->report.outcome != PERP_OUTCOME_CANCELLED &&
+        step->residual.worst <= step->tolerance) {
+        step->report.outcome = PERP_OUTCOME_SOLVED;
+    }
+    return status;
+}
+
 perp_status perpi_step_solve_to(perpi_step* step, double tolerance)
 {
     const perp_solve_options options = perpi_step_options(step, tolerance);
@@ -160,6 +222,8 @@ perp_status perpi_step_solve_to(perpi_step* step, double tolerance)
                            step->v_problem, step->p_problem, &step->residual, &step->report);
     if (status == PERP_OK && step->formulation->tied_count > 0) {
         status = perpi_step_close_ties(step, options);
+    } else if (status == PERP_OK) {
+        status = perpi_step_sharpen_joints(step, options);
     }
     return status == PERP_OK ? perpi_step_accept(step, tolerance) : status;
 }

@@ -918,11 +918,13 @@ class Checker:
             second = 0.0
         ra, rb = np.linalg.norm(la), np.linalg.norm(lb)
         size = max(ra + rb, self.size)
+        # 1e-6 rad of the axis, as below, at the distance of the two points
+        span = size + gap if kind in ("prismatic", "cylindrical", "planar") else size
         # Linear in the step: what is left is r theta^2 / 2 of each body, and as rows act in the middle of the
         # two points, theta / 2 times the error of the frame before (twice all that here).
         second = second + ra * ta ** 2 + rb * tb ** 2
         before = np.r_[0.0, np.maximum(off[:-1], 0.0)]
-        room = 1e-6 * size + 1e-12 * np.abs(rec.x).max() + 2 * second + (ta + tb) * before
+        room = 1e-6 * span + 1e-12 * np.abs(rec.x).max() + 2 * second + (ta + tb) * before
         if self.adaptive:
             room = 3 * np.maximum.accumulate(room) + 1e-3 * size
         relative = self.point_velocity(joint["b"], lb) - self.point_velocity(joint["a"], la)

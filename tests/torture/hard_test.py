@@ -27,6 +27,10 @@ SEEDS = (
 ACCOUNTS = (
     (5300970, "friction of 6e-38 without a normal impulse: the body is no part of the impact"),
     (5301885, "a middle step whose iteration converges by 1/3 goes on to rounding"),
+    (6000026, "poses moved to close joints displace a body beside them, but do not turn it"),
+    (6003443, "lnc: a group that acts by a feature far inside the other body gains no energy"),
+    (6000610, "the same in a stack at rest, disjunctive with implicit"),
+    (6001580, "a light body between a heavy one and the world: joints are closed to more than the certificate"),
 )
 
 
