@@ -90,6 +90,8 @@ typedef struct perpi_impact {
     perp_report report;
     bool converged;
     int32_t evaluations; /* evaluations of the law in the current impact */
+    bool solved;         /* the last of them was: its point starts the next */
+    bool jammed, few;    /* one had no solution; this one has few iterations */
     perpi_arena scratch; /* of decompression */
 } perpi_impact;
 
