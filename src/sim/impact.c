@@ -274,7 +274,8 @@ static perp_status solve_impact(perpi_step* step, bool warm)
         return perpi_fail(step->context, PERP_ERROR_CANCELLED, "impact after step %lld: cancelled",
                           (long long)step->from->step);
     }
-    if (step->impact->report.outcome != PERP_OUTCOME_SOLVED && !step->accept_unsolved) {
+    step->impact->failed = step->impact->report.outcome != PERP_OUTCOME_SOLVED;
+    if (step->impact->failed && !step->accept_unsolved) {
         return perpi_fail(
             step->context, PERP_ERROR_SOLVE,
             "impact after step %lld (t = %.9g): the problem of %d contacts was not "

@@ -92,6 +92,7 @@ typedef struct perpi_impact {
     int32_t evaluations; /* evaluations of the law in the current impact */
     bool solved;         /* the last of them was: its point starts the next */
     bool jammed, few;    /* one had no solution; this one has few iterations */
+    bool failed;         /* the problem that was solved last is the impact's, and had none */
     perpi_arena scratch; /* of decompression */
 } perpi_impact;
 

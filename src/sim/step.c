@@ -182,6 +182,7 @@ void perpi_step_bind(perpi_step* step, const perpi_state* from, double h,
 static perp_status begin_step(perpi_step* step)
 {
     step->attempts = (perpi_attempts){0};
+    step->impact->failed = false;
     step->outer.iterations = step->outer.spent = 0;
     step->equilibrium.indeterminacy = 0;
     step->residual = (perp_contact_residual){0};
