@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "problem/operators.h"
+#include "step/gear_rows.h"
 #include "step/layer_ties.h"
 #include "step/pack.h"
 #include "step/step.h"
@@ -102,6 +103,16 @@ perp_status perpi_step_accept(perpi_step* step, double tolerance)
     return PERP_OK;
 }
 
+/* Whether gears have blocks of their own. Recordings have the velocities of bodies, from which theirs follow. */
+static bool has_gears(const perpi_formulation* f)
+{
+    bool any = false;
+    for (int32_t k = 0; k < f->joint_count; ++k) {
+        any = any || f->place[k].slot >= PERPI_GEAR_TIE;
+    }
+    return any;
+}
+
 perp_status perpi_step_close_ties(perpi_step* step, perp_solve_options options)
 {
     enum { MAX_MORE = 3 };
@@ -109,12 +120,17 @@ perp_status perpi_step_close_ties(perpi_step* step, perp_solve_options options)
     perpi_formulation* f = step->formulation;
     const double tolerance = options.tolerance;
     perp_status status = PERP_OK;
+    if (f->tied_count == 0 && !has_gears(f)) {
+        return PERP_OK;
+    }
     for (int i = 0; status == PERP_OK && step->report.outcome != PERP_OUTCOME_CANCELLED; ++i) {
         status = perpi_grow(step->context, &f->check, &f->check_capacity,
                             perp_contact_residual_work(&f->problem), sizeof *f->check);
-        if (status != PERP_OK || !perpi_ties_close(f, step->v_problem, step->p_problem)) {
+        if (status != PERP_OK ||
+            (f->tied_count > 0 && !perpi_ties_close(f, step->v_problem, step->p_problem))) {
             break;
         }
+        perpi_gears_gather(f, step->v_problem);
         step->residual =
             perp_contact_check_residual(&f->problem, step->v_problem, step->p_problem, f->check);
         step->report.residual = step->residual.worst;
@@ -220,10 +236,11 @@ perp_status perpi_step_solve_to(perpi_step* step, double tolerance)
     perp_status status =
         perp_contact_solve(step->solver, &step->formulation->problem, &options, true,
                            step->v_problem, step->p_problem, &step->residual, &step->report);
-    if (status == PERP_OK && step->formulation->tied_count > 0) {
-        status = perpi_step_close_ties(step, options);
-    } else if (status == PERP_OK) {
+    if (status == PERP_OK && step->formulation->tied_count == 0) {
         status = perpi_step_sharpen_joints(step, options);
+    }
+    if (status == PERP_OK) {
+        status = perpi_step_close_ties(step, options);
     }
     return status == PERP_OK ? perpi_step_accept(step, tolerance) : status;
 }

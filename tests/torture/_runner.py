@@ -127,7 +127,7 @@ def joint_rounding(f, scene):
     speed, spin = np.linalg.norm(v[:, :, :d], axis=2), np.linalg.norm(v[:, :, d:], axis=2)
     index = {b["name"]: i for i, b in enumerate(scene["bodies"])}
     for j, joint in enumerate(scene["joints"]):
-        ends = [index[joint[k]] for k in "ab" if joint[k] in index]
+        ends = [index[joint[k]] for k in "ab" if joint.get(k) in index]  # none of a gear
         rows = LINEAR_ROWS.get(joint["type"], d)
         rows = d - 1 if rows < 0 else rows
         at = np.asarray(joint["at"], float) if "at" in joint else None
