@@ -1026,8 +1026,8 @@ def make_roll(scene, tags, rng):
                 "compliance", "wrench", "drag"):
         tags.pop(tag, None)
     tags["bodies"] = "1"
-    if rng.random() < 0.5:
-        scene["contact_direction"] = rng.choice(["start", "middle"])
+    if rng.random() < 0.4:
+        scene["contact_direction"] = "start" if rng.random() < 0.9 else "middle"
     return True
 
 
@@ -1053,7 +1053,10 @@ def add_mixes(scene, tags, rng):
         tags["mix"] = "roll"
         return
     if joints and rng.random() < 0.5:
-        scene["joint_direction"] = rng.choice(["start", "middle", "middle"])
+        # what does not go with the middle is refused: seldom here
+        plain = scene["stepper"] == "stewart-trinkle" and tags["adaptive"] == "no" and \
+            not any(t in tags for t in ("spring", "controller", "support"))
+        scene["joint_direction"] = "middle" if plain or rng.random() < 0.05 else "start"
         tags["mix"] = "direction"
     if joints and rng.random() < 0.4 and add_gear(scene, rng):
         tags["mix"] = "gear"
