@@ -216,18 +216,35 @@ perp_status perpi_step_sharpen_joints(perpi_step* step, perp_solve_options optio
         !(joint_offence(step) > OPEN)) {
         return PERP_OK;
     }
-    const int32_t iterations = step->report.iterations;
+    const perp_contact_problem* P = &step->formulation->problem;
+    const size_t dofs = (size_t)P->dof_count, rows = (size_t)P->row_count;
+    const perp_report first = step->report;
+    const perp_contact_residual residual = step->residual;
+    perp_status status = perpi_grow(step->context, &step->check, &step->check_capacity, dofs + rows,
+                                    sizeof *step->check);
+    if (status != PERP_OK) {
+        return status;
+    }
+    memcpy(step->check, step->v_problem, dofs * sizeof *step->check);
+    memcpy(step->check + dofs, step->p_problem, rows * sizeof *step->check);
     options.tolerance *= SHARPER;
     options.enough = options.tolerance < ENOUGH ? ENOUGH : 0.0;
-    const perp_status status =
-        perp_contact_solve(step->solver, &step->formulation->problem, &options, true,
-                           step->v_problem, step->p_problem, &step->residual, &step->report);
-    step->report.iterations += iterations;
-    if (status == PERP_OK && step->report.outcome != PERP_OUTCOME_CANCELLED &&
-        step->residual.worst <= step->tolerance) {
-        step->report.outcome = PERP_OUTCOME_SOLVED;
+    status = perp_contact_solve(step->solver, P, &options, true, step->v_problem, step->p_problem,
+                                &step->residual, &step->report);
+    step->report.iterations += first.iterations;
+    if (status != PERP_OK || step->report.outcome == PERP_OUTCOME_CANCELLED) {
+        return status;
     }
-    return status;
+    if (!(step->residual.worst <= residual.worst)) { /* the first answer stands */
+        const int32_t iterations = step->report.iterations;
+        memcpy(step->v_problem, step->check, dofs * sizeof *step->check);
+        memcpy(step->p_problem, step->check + dofs, rows * sizeof *step->check);
+        step->residual = residual;
+        step->report = first;
+        step->report.iterations = iterations;
+    }
+    step->report.outcome = PERP_OUTCOME_SOLVED;
+    return PERP_OK;
 }
 
 perp_status perpi_step_solve_to(perpi_step* step, double tolerance)
