@@ -208,7 +208,7 @@ static void set_joint_inputs(verifier* x, const perp_frame* frame, const verifie
             .turns = {x->joint[i].turns[0], x->joint[i].turns[1]},
             .target = frame->joints[i].target,
             .effort = frame->joints[i].applied,
-            .ease = s->half ? perpi_adaptive_ease(x->h_next, frame->time - x->time)
+            .ease = s->half ? perpi_adaptive_ease(x->sim, x->h_next, frame->time - x->time)
                     : frame->info.joints_kept > 0 ? INFINITY
                                                   : 1.0,
             .offset = perpi_sim_offset(x->sim) != NULL

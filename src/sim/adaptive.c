@@ -24,7 +24,8 @@
  *
  * The gap term of a closed contact is gap / max(h, T), T the time of a fall through `error`.
  * Otherwise a short step before an event would turn a gap of 1e-13 into a large speed. For the same
- * reason a step shorter than the length to try corrects only that part of the joint errors.
+ * reason a step shorter than the length to try, or than the scene's first one, corrects only that part of the joint
+ * errors.
  */
 #include <string.h>
 
@@ -39,6 +40,15 @@ static const double GAIN_PART = 0.01; /* relative to the error: the energy that 
 static double zero_gap(const perp_sim* sim)
 {
     return ZERO_GAP * perpi_scene_size(sim->model);
+}
+
+/* Near a singular configuration (a taut chain between two walls) closing errors of joints drives the motion: if they were
+ * closed within a length that falls because of these velocities, the velocities would grow with 1/h. So they
+ * are closed within the scene's first length, or longer. */
+double perpi_adaptive_ease(const perp_sim* sim, double h_next, double h)
+{
+    const double time = fmax(h_next, sim->def.step);
+    return h < time ? time / h : 1.0;
 }
 
 static void copy(double* to, const double* from, int32_t n)
@@ -389,7 +399,7 @@ static perpi_filter filter_of(perp_sim* sim, double h, bool accept_unsolved)
     return (perpi_filter){.closing = &sim->closing,
                           .closed = true,
                           .standing = sim->halves.standing,
-                          .ease = perpi_adaptive_ease(sim->halves.h_next, h),
+                          .ease = perpi_adaptive_ease(sim, sim->halves.h_next, h),
                           .accept_unsolved = accept_unsolved};
 }
 

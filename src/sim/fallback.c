@@ -5,8 +5,15 @@
  * stepper is in perpi_try_step.
  */
 #include <math.h>
+#include <string.h>
 
+#include "linalg/dense.h"
 #include "sim/internal.h"
+
+/* Energy that a choice among features may add, in kinetic energies of the step without impulses. */
+static const double LARGEST_GAIN = 2.0;
+/* Overlap of a feature, of the largest body, that is more than rounding. */
+static const double LEAST_OVERLAP = 1e-6;
 
 enum {
     MANY_FALLBACKS = 4,  /* fallbacks of single pairs in a step */
@@ -99,16 +106,10 @@ static perp_status fall_back_to_plain(perpi_step* step, bool* done)
     return PERP_OK;
 }
 
-/* Gives the pair the next simpler model for this step, with all grouped pieces of the same two
- * bodies, because these would otherwise fail one by one. False: no pair was found. */
-static perp_status fall_back_pair(perpi_step* step, bool* done)
+/* Gives the pair of contact i the next simpler model for this step, with all grouped pieces of the same
+ * two bodies, because these would otherwise fail one by one. False: there is none. */
+static perp_status simplify_pair(perpi_step* step, int32_t i, bool* done)
 {
-    *done = false;
-    const int32_t i = find_failing_pair(step);
-    if (i < 0) {
-        return step->stepper->evaluation == PERPI_EVALUATE_GEOMETRY ? fall_back_to_plain(step, done)
-                                                                    : PERP_OK;
-    }
     const perp_contact* contact = &step->to->contacts.item[i];
     const perpi_contact_model_ops* simpler = model_of(step, contact->key)->simpler;
     if (simpler == NULL) {
@@ -132,6 +133,79 @@ static perp_status fall_back_pair(perpi_step* step, bool* done)
                             step->exception.count);
     *done = true;
     return PERP_OK;
+}
+
+/* False: no pair was found. */
+static perp_status fall_back_pair(perpi_step* step, bool* done)
+{
+    *done = false;
+    const int32_t i = find_failing_pair(step);
+    if (i >= 0) {
+        return simplify_pair(step, i, done);
+    }
+    return step->stepper->evaluation == PERPI_EVALUATE_GEOMETRY ? fall_back_to_plain(step, done)
+                                                                : PERP_OK;
+}
+
+/* The kinetic energy that the bodies would have at the end of the step without any impulse. */
+static double free_energy(const perpi_formulation* f)
+{
+    const double* M = f->M;
+    double twice = 0.0;
+    for (int32_t block = 0; block < f->problem.block_count; ++block) {
+        const double* k = f->k + f->dof[block];
+        const int32_t n = f->dof[block + 1] - f->dof[block];
+        double L[PERPI_BLOCK_MAX * PERPI_BLOCK_MAX], v[PERPI_BLOCK_MAX];
+        if (n <= PERPI_BLOCK_MAX && perpi_chol_factor(n, M, L)) {
+            memcpy(v, k, (size_t)n * sizeof *v);
+            perpi_chol_solve(n, L, v);
+            twice += perpi_dot(n, k, v);
+        }
+        M += n * n;
+    }
+    return 0.5 * twice;
+}
+
+/* A group holds at the start of the step if one of its members does. Where another one acts in the answer, which
+ * overlaps there, the step closes an overlap that the bodies do not have: it does the work p d/h, d the
+ * overlap beyond that of the group. This is a solution of the group's law, but none that a motion leads to.
+ * The contact with the largest such work, if the sum is more than the motion can explain; else -1. */
+static int32_t find_switch_that_gains(const perpi_step* step)
+{
+    const perp_contact_problem* P = &step->formulation->problem;
+    const perp_contact* contact = step->to->contacts.item;
+    const double least = LEAST_OVERLAP * step->model->length;
+    double sum = 0.0, largest = 0.0;
+    int32_t found = -1;
+    for (int32_t g = 0; g < P->group_count; ++g) {
+        double most = -INFINITY;
+        for (int32_t k = 0; k < P->group[g].count; ++k) {
+            const double gap = contact[P->group[g].member[k]].gap;
+            most = gap > most ? gap : most;
+        }
+        most = most < 0.0 ? most : 0.0;
+        for (int32_t k = 0; k < P->group[g].count; ++k) {
+            const perp_contact* c = &contact[P->group[g].member[k]];
+            const double closed = most - c->gap;
+            const double work = closed > least ? c->impulse[0] * closed / step->h : 0.0;
+            sum += work;
+            found = work > largest ? P->group[g].member[k] : found;
+            largest = work > largest ? work : largest;
+        }
+    }
+    return sum > 0.0 && sum > LARGEST_GAIN * free_energy(step->formulation) ? found : -1;
+}
+
+perp_status perpi_leave_switch(perpi_step* step, bool* again)
+{
+    *again = false;
+    if (step->stepper->evaluation == PERPI_EVALUATE_GEOMETRY) {
+        return PERP_OK; /* gaps are those of the end of the step */
+    }
+    const int32_t i = find_switch_that_gains(step);
+    const perp_status status = i >= 0 ? simplify_pair(step, i, again) : PERP_OK;
+    step->attempts.fallbacks += *again ? 1 : 0;
+    return status;
 }
 
 bool perpi_overlap_counts(const perpi_step* step, const perp_contact* c)

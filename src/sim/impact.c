@@ -37,6 +37,8 @@
  * discontinuous one this many bisections reduce the interval to 1e-5. An evaluation without a
  * solution is expensive and counts as several. */
 enum { MAX_EVALUATIONS = 20, UNSOLVED_COUNTS = 5 };
+/* Of an evaluation after one without a solution: those that have one take 10 to 100. */
+enum { FEW_ITERATIONS = 200 };
 /* Changes of the kinetic energy, and intervals of the factor, below these are rounding. */
 static const double ENERGY_TOLERANCE = 1e-12, PART_TOLERANCE = 1e-13;
 /* Relative to the kinetic energy: an impact without restitution that gives more is not taken.
@@ -240,6 +242,7 @@ static perp_solve_options solve_options(const perpi_step* step)
 {
     perp_solve_options options = perp_solve_options_default();
     options.tolerance = step->tolerance;
+    options.max_iter = step->impact->few ? FEW_ITERATIONS : 0;
     options.cancel = step->cancel;
     options.user = step->cancel_user;
     return options;
@@ -271,7 +274,8 @@ static perp_status solve_impact(perpi_step* step, bool warm)
         return perpi_fail(step->context, PERP_ERROR_CANCELLED, "impact after step %lld: cancelled",
                           (long long)step->from->step);
     }
-    if (step->impact->report.outcome != PERP_OUTCOME_SOLVED && !step->accept_unsolved) {
+    step->impact->failed = step->impact->report.outcome != PERP_OUTCOME_SOLVED;
+    if (step->impact->failed && !step->accept_unsolved) {
         return perpi_fail(
             step->context, PERP_ERROR_SOLVE,
             "impact after step %lld (t = %.9g): the problem of %d contacts was not "
@@ -311,7 +315,7 @@ static perp_status solve_newton(perpi_step* step, double part)
         c->drift[0] = hit->impacting ? part * hit->e * hit->u + hit->gain : rest_offset(step, i);
     }
     step->impact->converged = true;
-    return solve_impact(step, false);
+    return solve_impact(step, step->impact->solved);
 }
 
 /* Poisson's decompression: impulses `part` times e times those of compression,
@@ -414,9 +418,13 @@ static double chandrupatla_step(const double a[2], const double b[2], const doub
 static perp_status evaluate_law(perpi_step* step, double before, double work_before,
                                 perp_status (*law)(perpi_step* step, double part), double x[2])
 {
+    step->impact->few = step->impact->jammed && x[0] > 0.0;
     const perp_status status = law(step, x[0]);
+    step->impact->few = false;
     const bool jammed = status == PERP_ERROR_SOLVE && x[0] > 0.0;
+    step->impact->jammed = step->impact->jammed || jammed;
     step->impact->evaluations += jammed ? UNSOLVED_COUNTS : 1;
+    step->impact->solved = status == PERP_OK;
     x[1] = status == PERP_OK ? energy_change(step, before, work_before) : INFINITY;
     return jammed ? PERP_OK : status;
 }
@@ -674,6 +682,7 @@ perp_status perpi_impact_step(perpi_step* step)
     const double before = kinetic_energy(f, step->impact->work);
     step->impact->report = (perp_report){0};
     step->impact->evaluations = 0;
+    step->impact->solved = step->impact->jammed = step->impact->few = false;
     if (poisson) {
         status = solve_newton(step, 0.0);
         step->impact->evaluations = 1;
@@ -737,6 +746,7 @@ perp_status perpi_decompression_step(perpi_step* step)
     const double before = kinetic_energy(f, v);
     step->impact->report = (perp_report){0};
     step->impact->evaluations = 0;
+    step->impact->solved = step->impact->jammed = step->impact->few = false;
     status = solve_within_energy(step, before, work, solve_poisson, &kept);
     if (status == PERP_OK) {
         status = finish_impact(step, PERP_STEP_DECOMPRESSION, kept);

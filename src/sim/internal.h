@@ -90,6 +90,9 @@ typedef struct perpi_impact {
     perp_report report;
     bool converged;
     int32_t evaluations; /* evaluations of the law in the current impact */
+    bool solved;         /* the last of them was: its point starts the next */
+    bool jammed, few;    /* one had no solution; this one has few iterations */
+    bool failed;         /* the problem that was solved last is the impact's, and had none */
     perpi_arena scratch; /* of decompression */
 } perpi_impact;
 
@@ -319,6 +322,9 @@ PERP_NODISCARD perp_status perpi_keep_closed(perpi_step* step);
 /* fallback.c: after a solve without a solution, simpler contacts or kept overlap; *again: solve
  * again. */
 PERP_NODISCARD perp_status perpi_fall_back(perpi_step* step, bool* again);
+/* After a solution in which a group acts by a feature that overlaps although another one is open, and gains
+ * energy by that: a simpler model for the pair; *again: solve again. */
+PERP_NODISCARD perp_status perpi_leave_switch(perpi_step* step, bool* again);
 /* Whether the overlap of a contact can be kept: not in groups, which fall back first, nor in soft
  * layers, nor that of bodies which would pass through each other. */
 bool perpi_overlap_counts(const perpi_step* step, const perp_contact* c);

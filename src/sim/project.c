@@ -238,6 +238,29 @@ static perp_status keep_better_poses(perpi_step* step, double h, double first, i
     return close_contacts(step, h);
 }
 
+/* A body without joints that a contact pushes is displaced, but not turned: to turn it at its angular momentum
+ * would change its energy, and the contact's place is that of the start of the step. */
+static void hold_turns(const perpi_step* step)
+{
+    const perpi_formulation* f = step->correction->project;
+    const int32_t linear = step->model->dimension;
+    for (int32_t i = 0; i < f->contact_count; ++i) {
+        const perp_contact* contact = &step->correction->closed.item[i];
+        const perp_constraint* c = &f->constraint[i];
+        double* J = f->J + c->jac;
+        for (int side = 0; side < 2; ++side) {
+            const int32_t body = side == 0 ? contact->body_a : contact->body_b;
+            const int32_t block = c->block[side];
+            const int32_t n = block >= 0 ? f->dof[block + 1] - f->dof[block] : 0;
+            for (int32_t r = 0; r < c->rows; ++r, J += n) {
+                for (int32_t k = linear; k < n && step->model->body[body].joints == 0; ++k) {
+                    J[k] = 0.0;
+                }
+            }
+        }
+    }
+}
+
 static perp_status move_poses(perpi_step* step, double h, perp_report* report, int32_t* moves)
 {
     const double first = joint_errors(step);
@@ -261,6 +284,7 @@ static perp_status move_poses(perpi_step* step, double h, perp_report* report, i
                 step->correction->closed.item[i].gap;
         }
         if (status == PERP_OK) {
+            hold_turns(step);
             status = solve_projection(step, report, &solved);
         }
         if (status != PERP_OK) {

@@ -109,6 +109,10 @@ perp_step_info perp_sim_step_info(const perp_sim* sim)
 
 const perp_contact_problem* perp_sim_problem(const perp_sim* sim)
 {
+    const perpi_impact* impact = sim->work.impact;
+    if (impact != NULL && impact->f != NULL && impact->failed) {
+        return &impact->f->problem;
+    }
     return sim->work.has_problem ? &sim->work.formulation->problem : NULL;
 }
 

@@ -72,10 +72,7 @@ double perpi_sim_nominal_step(const perp_sim* sim);
 bool perpi_sim_adaptive(const perp_sim* sim);
 /* For a step of length h where h_next was the length to try: the factor of h within which its
  * joint errors are closed (perpi_joint_input.ease). */
-static inline double perpi_adaptive_ease(double h_next, double h)
-{
-    return h < h_next ? h_next / h : 1.0;
-}
+double perpi_adaptive_ease(const perp_sim* sim, double h_next, double h);
 const double* perpi_sim_clock(const perp_sim* sim);
 typedef struct perpi_half {
     const double *q, *v, *s, *v_end;

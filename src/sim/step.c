@@ -83,9 +83,10 @@ static perp_status review_answer(perpi_step* step, perp_status solved, bool* aga
     perpi_attempts* a = &step->attempts;
     perp_status status = solved;
     a->simpler = false;
-    if ((status == PERP_OK || status == PERP_ERROR_SOLVE) &&
-        step->report.outcome != PERP_OUTCOME_SOLVED) {
-        const perp_status tried = perpi_fall_back(step, &a->simpler);
+    if (status == PERP_OK || status == PERP_ERROR_SOLVE) {
+        const perp_status tried = step->report.outcome == PERP_OUTCOME_SOLVED
+                                      ? perpi_leave_switch(step, &a->simpler)
+                                      : perpi_fall_back(step, &a->simpler);
         if (tried != PERP_OK || a->simpler) {
             *again = a->simpler;
             return tried;
@@ -181,6 +182,7 @@ void perpi_step_bind(perpi_step* step, const perpi_state* from, double h,
 static perp_status begin_step(perpi_step* step)
 {
     step->attempts = (perpi_attempts){0};
+    step->impact->failed = false;
     step->outer.iterations = step->outer.spent = 0;
     step->equilibrium.indeterminacy = 0;
     step->residual = (perp_contact_residual){0};

@@ -120,11 +120,13 @@ static double* mass_of_body(perpi_formulation* f, const perp_model* model, int32
     return M;
 }
 
-/* Subtracts the mass m of a tie from a body, which is returned. */
+/* Subtracts the mass m of a tie from a body, which is returned. momentum: that of the tie at the body's velocity, which is
+ * subtracted as well; NULL: the tie has none, and its impulses change it. */
 static double transfer_mass(perpi_formulation* f, const perp_model* model, int32_t body,
-                            const double* J)
+                            const double* J, double* momentum)
 {
     const int32_t n = model->body[body].dofs;
+    double* k_body = f->k + f->dof[f->block_of[body]];
     double* M = mass_of_body(f, model, body);
     double L[36], y[6];
     memcpy(y, J, (size_t)n * sizeof *y);
@@ -134,6 +136,12 @@ static double transfer_mass(perpi_formulation* f, const perp_model* model, int32
     perpi_chol_solve(n, L, y);
     const double W = perpi_dot(n, J, y);
     const double m = TIED_PART / ((double)model->body[body].gears * W);
+    if (momentum != NULL) {
+        *momentum = m * perpi_dot(n, y, k_body);
+        for (int32_t i = 0; i < n; ++i) {
+            k_body[i] -= *momentum * J[i];
+        }
+    }
     for (int32_t i = 0; i < n; ++i) {
         for (int32_t k = 0; k < n; ++k) {
             M[i * n + k] -= m * J[i] * J[k];
@@ -223,7 +231,7 @@ static perp_status append_law(perpi_formulation* f, const perp_model* model, int
 }
 
 perp_status perpi_formulate_gear(perpi_formulation* f, const perp_model* model, int32_t index,
-                                 double b, const double* q, const double* q_end,
+                                 bool impact, double b, const double* q, const double* q_end,
                                  const int32_t turns[2])
 {
     const gear_sides s = find_sides(f, model, index, q, q_end, turns);
@@ -247,7 +255,8 @@ perp_status perpi_formulate_gear(perpi_formulation* f, const perp_model* model, 
         const int32_t body = s.body[i + 1], block[2] = {f->block_of[body], own};
         double unit[3] = {0.0, 0.0, 0.0};
         unit[i] = -1.0;
-        const double m = transfer_mass(f, model, body, s.J[i + 1]);
+        const double m =
+            transfer_mass(f, model, body, s.J[i + 1], impact ? &f->k[f->dof[own] + i] : NULL);
         if (!(m > 0.0)) {
             return perpi_fail(f->context, PERP_ERROR_NUMERIC,
                               "gear '%s': the mass of body '%s' is singular",

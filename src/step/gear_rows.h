@@ -23,10 +23,12 @@ static inline bool perpi_gear_soft(const perpi_joint* gear)
 {
     return gear->type == PERP_JOINT_GEAR && (gear->stiffness > 0.0 || gear->damping > 0.0);
 }
-/* The rows of the gear. b: its error, divided by the time in which it is closed; of a soft gear the error. */
+/* The rows of the gear. b: its error, divided by the time in which it is closed; of a soft gear the error. impact: its
+ * block starts with the momentum of the bodies' velocities, so that impulses are changes of velocities alone. */
 PERP_NODISCARD perp_status perpi_formulate_gear(perpi_formulation* f, const perp_model* model,
-                                                int32_t gear, double b, const double* q,
-                                                const double* q_end, const int32_t turns[2]);
+                                                int32_t gear, bool impact, double b,
+                                                const double* q, const double* q_end,
+                                                const int32_t turns[2]);
 /* The Jacobian at q of constraint k of the joints, which is a gear's, laid out as f->J. */
 void perpi_gear_jacobian(const perpi_formulation* f, const perp_model* model, int32_t k,
                          const double* q, const int32_t turns[2], double* R);

@@ -491,7 +491,8 @@ perp_status perpi_formulate_joints(perpi_formulation* f, const perp_model* model
                              : without_inertia(purpose)
                                  ? 0.0
                                  : view.row[0].b / closing_time(h, &input[i]);
-            status = perpi_formulate_gear(f, model, i, b, q, q_end, input[i].turns);
+            status = perpi_formulate_gear(f, model, i, purpose == PERPI_PURPOSE_IMPACT, b, q, q_end,
+                                          input[i].turns);
             continue;
         }
         status = formulate_joint(f, model, i, purpose, t, h, &view, &input[i]);

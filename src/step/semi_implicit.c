@@ -75,7 +75,10 @@ static perp_status solve_start(perpi_step* step)
         status =
             perp_contact_solve(step->solver, &step->formulation->problem, &options, true,
                                step->v_problem, step->p_problem, &step->residual, &step->report);
-        if (status == PERP_OK && step->formulation->tied_count > 0) {
+        if (status == PERP_OK && step->formulation->tied_count == 0) {
+            status = perpi_step_sharpen_joints(step, options);
+        }
+        if (status == PERP_OK) {
             status = perpi_step_close_ties(step, options);
         }
     }

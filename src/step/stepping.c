@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "problem/operators.h"
+#include "step/gear_rows.h"
 #include "step/layer_ties.h"
 #include "step/pack.h"
 #include "step/step.h"
@@ -102,6 +103,16 @@ perp_status perpi_step_accept(perpi_step* step, double tolerance)
     return PERP_OK;
 }
 
+/* Whether gears have blocks of their own. Recordings have the velocities of bodies, from which theirs follow. */
+static bool has_gears(const perpi_formulation* f)
+{
+    bool any = false;
+    for (int32_t k = 0; k < f->joint_count; ++k) {
+        any = any || f->place[k].slot >= PERPI_GEAR_TIE;
+    }
+    return any;
+}
+
 perp_status perpi_step_close_ties(perpi_step* step, perp_solve_options options)
 {
     enum { MAX_MORE = 3 };
@@ -109,12 +120,17 @@ perp_status perpi_step_close_ties(perpi_step* step, perp_solve_options options)
     perpi_formulation* f = step->formulation;
     const double tolerance = options.tolerance;
     perp_status status = PERP_OK;
+    if (f->tied_count == 0 && !has_gears(f)) {
+        return PERP_OK;
+    }
     for (int i = 0; status == PERP_OK && step->report.outcome != PERP_OUTCOME_CANCELLED; ++i) {
         status = perpi_grow(step->context, &f->check, &f->check_capacity,
                             perp_contact_residual_work(&f->problem), sizeof *f->check);
-        if (status != PERP_OK || !perpi_ties_close(f, step->v_problem, step->p_problem)) {
+        if (status != PERP_OK ||
+            (f->tied_count > 0 && !perpi_ties_close(f, step->v_problem, step->p_problem))) {
             break;
         }
+        perpi_gears_gather(f, step->v_problem);
         step->residual =
             perp_contact_check_residual(&f->problem, step->v_problem, step->p_problem, f->check);
         step->report.residual = step->residual.worst;
@@ -152,13 +168,95 @@ perp_status perpi_step_check(perpi_step* step, bool* within)
     return status;
 }
 
+/* Whether row r of a constraint has no part of translations. */
+static bool row_turns(const perpi_formulation* f, const perp_constraint* c, int32_t r,
+                      int32_t linear)
+{
+    const double* J = f->J + c->jac;
+    bool turns = true;
+    for (int side = 0; side < 2; ++side) {
+        const int32_t block = c->block[side];
+        const int32_t n = block >= 0 ? f->dof[block + 1] - f->dof[block] : 0;
+        for (int32_t k = 0; k < linear && k < n; ++k) {
+            turns = turns && J[r * n + k] == 0.0;
+        }
+        J += (size_t)c->rows * (size_t)n;
+    }
+    return turns;
+}
+
+/* By how much the rows of joints that hold exactly are violated, in the position that the step gives them: radians, and
+ * parts of the size of the joint. */
+static double joint_offence(const perpi_step* step)
+{
+    const perpi_formulation* f = step->formulation;
+    double largest = 0.0;
+    for (int32_t k = 0; k < f->joint_count; ++k) {
+        const perp_constraint* c = &f->constraint[f->contact_count + k];
+        if (c->kind != PERP_CONSTRAINT_EQUALITY || f->place[k].slot != 0) {
+            continue;
+        }
+        const double size = step->model->joint[f->place[k].joint].size;
+        for (int32_t r = 0; r < c->rows; ++r) {
+            const double u = perpi_formulation_speed(f, f->contact_count + k, r, step->v_problem) +
+                             f->b[c->row + r] +
+                             f->compliance[c->row + r] * step->p_problem[c->row + r];
+            const bool turns = row_turns(f, c, r, step->model->dimension);
+            const double off = step->h * fabs(u) / (turns ? 1.0 : size);
+            largest = off > largest ? off : largest;
+        }
+    }
+    return largest;
+}
+
+perp_status perpi_step_sharpen_joints(perpi_step* step, perp_solve_options options)
+{
+    static const double OPEN = 1e-7, SHARPER = 1e-4;
+    if (step->report.outcome != PERP_OUTCOME_SOLVED || step->model->joint_count == 0 ||
+        !(joint_offence(step) > OPEN)) {
+        return PERP_OK;
+    }
+    const perp_contact_problem* P = &step->formulation->problem;
+    const size_t dofs = (size_t)P->dof_count, rows = (size_t)P->row_count;
+    const perp_report first = step->report;
+    const perp_contact_residual residual = step->residual;
+    perp_status status = perpi_grow(step->context, &step->check, &step->check_capacity, dofs + rows,
+                                    sizeof *step->check);
+    if (status != PERP_OK) {
+        return status;
+    }
+    memcpy(step->check, step->v_problem, dofs * sizeof *step->check);
+    memcpy(step->check + dofs, step->p_problem, rows * sizeof *step->check);
+    options.tolerance *= SHARPER;
+    options.enough = options.tolerance < ENOUGH ? ENOUGH : 0.0;
+    status = perp_contact_solve(step->solver, P, &options, true, step->v_problem, step->p_problem,
+                                &step->residual, &step->report);
+    step->report.iterations += first.iterations;
+    if (status != PERP_OK || step->report.outcome == PERP_OUTCOME_CANCELLED) {
+        return status;
+    }
+    if (!(step->residual.worst <= residual.worst)) { /* the first answer stands */
+        const int32_t iterations = step->report.iterations;
+        memcpy(step->v_problem, step->check, dofs * sizeof *step->check);
+        memcpy(step->p_problem, step->check + dofs, rows * sizeof *step->check);
+        step->residual = residual;
+        step->report = first;
+        step->report.iterations = iterations;
+    }
+    step->report.outcome = PERP_OUTCOME_SOLVED;
+    return PERP_OK;
+}
+
 perp_status perpi_step_solve_to(perpi_step* step, double tolerance)
 {
     const perp_solve_options options = perpi_step_options(step, tolerance);
     perp_status status =
         perp_contact_solve(step->solver, &step->formulation->problem, &options, true,
                            step->v_problem, step->p_problem, &step->residual, &step->report);
-    if (status == PERP_OK && step->formulation->tied_count > 0) {
+    if (status == PERP_OK && step->formulation->tied_count == 0) {
+        status = perpi_step_sharpen_joints(step, options);
+    }
+    if (status == PERP_OK) {
         status = perpi_step_close_ties(step, options);
     }
     return status == PERP_OK ? perpi_step_accept(step, tolerance) : status;

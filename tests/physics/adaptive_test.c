@@ -146,10 +146,11 @@ TEST(the_error_of_a_pendulum_follows_the_tolerance)
         first = isnan(first) ? last : first;
         steps_first = steps_first == 0 ? steps : steps_first;
     }
-    /* the extrapolated value is of second order in the length of the steps */
+    /* the extrapolated value is of second order in the length of the steps; where errors of joints and of the
+     * extrapolation cancel, it is better */
     const double order = log(first / last) / log((double)steps / (double)steps_first);
     TEST_PRINT("observed order in the number of steps: %.2f", order);
-    CHECK(order > 1.7 && order < 3.0);
+    CHECK(order > 1.7 && order < 3.5);
 }
 
 TEST(a_ball_that_slides_until_it_rolls_is_followed_within_the_tolerance)
@@ -483,4 +484,51 @@ TEST(events_without_a_contact_do_not_stop_time)
     TEST_PRINT("%d steps to %.4f s", (int)perp_sim_step_count(s.sim), perp_sim_time(s.sim));
     CHECK(perp_sim_time(s.sim) >= 0.102);
     scene_sim_close(&s);
+}
+
+/* Links in a straight line between two walls, a singular configuration: all that closes errors of the joints drives the
+ * motion. Closed within the length of the step, which fell because of it, they gave 1e9 times the energy. */
+TEST(a_taut_chain_between_two_walls_gains_no_energy)
+{
+    static const double mass[] = {1, 0.2, 20, 3};
+    for (int n = 5; n <= 6; ++n) {
+        for (int pulled = 0; pulled < 2; ++pulled) {
+            char bodies[2048] = "", joints[2048] = "";
+            size_t at = 0, on = 0;
+            for (int i = 0; i < n; ++i) {
+                at += (size_t)snprintf(
+                    bodies + at, sizeof bodies - at,
+                    "%s{'name':'b%d','mass':%g,'position':[%g,%g],'velocity':[%g,"
+                    "%g],'shapes':[{'type':'circle','radius':0.1}]}",
+                    i > 0 ? "," : "", i, mass[i % 4], i + 0.5, -0.3 * (i + 0.5),
+                    !pulled && i == n / 2 ? 0.3 : 0.0, !pulled && i == n / 2 ? 1.0 : 0.0);
+                char before[16] = "world";
+                if (i > 0) {
+                    (void)snprintf(before, sizeof before, "b%d", i - 1);
+                }
+                on += (size_t)snprintf(
+                    joints + on, sizeof joints - on,
+                    "{'name':'j%d','type':'revolute','a':'%s','b':'b%d','at':[%d,%g]},", i, before,
+                    i, i, -0.3 * i);
+            }
+            scene_sim s = scene_sim_open(
+                "{'dimension':2,'gravity':[0,%g],'contact':'standard','duration':0.2,"
+                "'step':{'error':1e-4,'initial':0.005,'max':0.05},'bodies':[%s],'joints':[%s"
+                "{'name':'last','type':'revolute','a':'world','b':'b%d','at':[%d,%g]}]}",
+                pulled ? -9.81 : 0.0, bodies, joints, n - 1, n, -0.3 * n);
+            REQUIRE(s.sim != NULL);
+            const perp_energy start = perp_sim_energy(s.sim);
+            const double scale = pulled ? 1.0 : start.kinetic; /* J; a fall through 1 mm: 0.3 J */
+            double gain = 0.0;
+            while (!perp_sim_finished(s.sim) && perp_sim_step_count(s.sim) < 3000) {
+                REQUIRE_OK(perp_sim_step(s.sim));
+                gain = fmax(gain, perp_sim_energy(s.sim).total - start.total);
+            }
+            TEST_PRINT("%d links, %s: %d steps, gain %.1e of %.1f J", n,
+                       pulled ? "pulled" : "thrown", (int)perp_sim_step_count(s.sim), gain, scale);
+            CHECK(perp_sim_finished(s.sim));
+            CHECK_AT_MOST(gain, 0.01 * scale);
+            scene_sim_close(&s);
+        }
+    }
 }

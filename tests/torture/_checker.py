@@ -137,6 +137,12 @@ class Checker:
         self.midpoint = isinstance(stepper, dict) and stepper.get("midpoint")
         self.adaptive = isinstance(scene.get("step"), dict)
         self.joints, self.forces = scene.get("joints", []), scene.get("forces", [])
+        # A gear acts on the bodies of two joints, which for momentum are then one group.
+        named = {j["name"]: (row, j) for row, j in enumerate(self.joints)}
+        self.geared = [(j, *named[j["joints"][0]], *named[j["joints"][1]]) for j in self.joints if j["type"] == "gear"]
+        self.gears = [{"a": x["b"], "b": y["b"]} for _, _, x, _, y in self.geared]
+        self.joint_rows = [(row, j) for row, j in enumerate(self.joints) if j["type"] != "gear"]
+        self.joints = [j for _, j in self.joint_rows]
         self.springs = [f for f in self.forces if f["type"] == "spring"]
         self.size = max([b.radius for b in self.bodies if b.dynamic] + [1e-300])
         if self.size < 1e-200:
@@ -428,7 +434,7 @@ class Checker:
         for c in self.scene.get("controllers", []):
             if "body" in c:
                 anchored.add(self.index[c["body"]])
-        for j in self.joints:
+        for j in self.joints + self.gears:
             always.append([self.index.get(j[k], -1) for k in ("a", "b")])
         if all(b.inertia is None for b in self.bodies if b.dynamic):
             return
@@ -817,8 +823,23 @@ class Checker:
         if not self.joints:
             return
         _, angle = self.step_motion()
-        for row, joint in enumerate(self.joints):
+        for row, joint in self.joint_rows:
             self.check_joint(row, joint, angle)
+        for gear, i, first, j, second in self.geared:
+            self.check_gear(gear, i, first, j, second)
+
+    def check_gear(self, gear, i, first, j, second):
+        """Angles of planar hinges are linear in the step: their relation holds to the tolerance."""
+        rec = self.rec
+        if self.dim == 3 or self.adaptive or rec.joints_kept.any() or rec.limited.any() or (rec.impact != 0).any() or \
+                {first["type"], second["type"]} != {"revolute"}:
+            return
+        off = rec.coordinate[:, 3 * j] - gear["ratio"] * rec.coordinate[:, 3 * i]
+        off = np.abs(off - off[0])
+        room = 1e-6 * (1 + abs(gear["ratio"]))
+        if not (off <= room).all():
+            k = int(off.argmax())
+            self.report("joint", f"gear '{gear['name']}' is off by {off[k]:.3g} at {self.at(k)}")
 
     def after_impacts(self, room):
         """With fixed steps an impact happens at a time tau <= h within the step after it, and displaces the
@@ -918,11 +939,13 @@ class Checker:
             second = 0.0
         ra, rb = np.linalg.norm(la), np.linalg.norm(lb)
         size = max(ra + rb, self.size)
+        # 1e-6 rad of the axis, as below, at the distance of the two points
+        span = size + gap if kind in ("prismatic", "cylindrical", "planar") else size
         # Linear in the step: what is left is r theta^2 / 2 of each body, and as rows act in the middle of the
         # two points, theta / 2 times the error of the frame before (twice all that here).
         second = second + ra * ta ** 2 + rb * tb ** 2
         before = np.r_[0.0, np.maximum(off[:-1], 0.0)]
-        room = 1e-6 * size + 1e-12 * np.abs(rec.x).max() + 2 * second + (ta + tb) * before
+        room = 1e-6 * span + 1e-12 * np.abs(rec.x).max() + 2 * second + (ta + tb) * before
         if self.adaptive:
             room = 3 * np.maximum.accumulate(room) + 1e-3 * size
         relative = self.point_velocity(joint["b"], lb) - self.point_velocity(joint["a"], la)

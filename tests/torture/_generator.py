@@ -15,12 +15,15 @@ STEPPERS = (("stewart-trinkle", 44), ("anitescu-potra", 10), ("implicit", 14),
 CONTACTS = (("standard", 26), ("auto", 18), ("peg", 28), ("lnc", 11), ("corrective", 10),
             ("disjunctive", 7))
 
+FIRST_MIXED = 7100000  # scenes from here on have the mixes of add_mixes; earlier findings stay what they are
+
 # Refusals by design: (pattern of the message). Any other exit status 2 is a mistake of the generator.
 REFUSALS = (
     r"an adaptive step goes with the stepper",
     r"an adaptive step does not go with",
     r"has no impacts",
     r"joint_correction: ",
+    r"(joint|contact)_direction: ",
     r"is for planar scenes",
     r"chooses among contacts by their gaps",
     r"choose between features by their gaps",
@@ -996,6 +999,90 @@ def add_fast(scene, tags, rng):
             tags["fast"] = "shot"
 
 
+def make_roll(scene, tags, rng):
+    """One smooth body that rolls, spins or slides on a plane."""
+    ground = next((b for b in scene["bodies"] if b["name"] == "ground"), None)
+    dynamic = [b for b in scene["bodies"] if b.get("type", "dynamic") == "dynamic"]
+    if scene["dimension"] == 2 or ground is None or tags.get("ground") != "plane" or tags["template"] != "toss":
+        return False
+    body = dynamic[0]
+    size = max(abs(x) for x in body["position"]) * rng.uniform(0.1, 0.5)
+    radii = [size * rng.uniform(0.3, 1) for _ in range(3)]
+    kind = rng.choice(["ellipsoid", "ellipsoid", "sphere", "cylinder", "capsule"])
+    shape = {"ellipsoid": {"radii": radii}, "sphere": {"radius": radii[0]}}.get(
+        kind, {"radius": radii[0], "length": radii[1] * rng.choice([0.1, 1, 2])})
+    body["shapes"] = [{"type": kind, **{k: rounded(v) for k, v in shape.items()}}]
+    for key in ("inertia", "gravity", "ignores", "collides_with", "compliance", "support", "restitution"):
+        body.pop(key, None)
+    reach = max(radii) if kind == "ellipsoid" else radii[0] + shape.get("length", 0.0)
+    body["position"] = rounded([0.0, 0.0, reach * rng.uniform(1, 1.2)])
+    h = scene["step"] if not isinstance(scene["step"], dict) else scene["step"]["max"]
+    turn = log_uniform(rng, 0.001, 0.5)
+    body["angular_velocity"] = rounded([min(100.0, turn / h) * x for x in unit(rng, 3)])
+    body["velocity"] = rounded([min(50.0, turn / h * reach) * rng.random() * x for x in unit(rng, 3)])
+    scene["bodies"] = [ground, body]
+    for key in ("joints", "forces", "controllers"):
+        scene.pop(key, None)
+    scene["friction"].pop("pairs", None)
+    for tag in ("joints", "joint_types", "motor", "controller", "limits", "joint_friction", "spring", "support",
+                "compliance", "wrench", "drag"):
+        tags.pop(tag, None)
+    tags["bodies"] = "1"
+    if rng.random() < 0.4:
+        scene["contact_direction"] = "start" if rng.random() < 0.9 else "middle"
+    return True
+
+
+def add_gear(scene, rng):
+    """Between two hinges or sliders that no gear has yet."""
+    joints = scene["joints"]
+    free = [j for j in joints if j["type"] in ("revolute", "prismatic")]
+    if len(free) < 2 or scene["stepper"] == "quasistatic":
+        return False
+    first, second = rng.sample(free, 2)
+    lengths = [max(abs(x) for x in j["at"]) if j["type"] == "prismatic" else 1.0 for j in (first, second)]
+    ratio = rng.choice([-1, 1]) * log_uniform(rng, 0.2, 5) * lengths[1] / lengths[0]
+    joints.append({"name": "gear", "type": "gear", "joints": [first["name"], second["name"]], "ratio": rounded(ratio)})
+    return True
+
+
+def add_mixes(scene, tags, rng):
+    """In some scenes: settings and joints that the others do not have. With numbers of its own, as add_fast."""
+    if rng.random() > 0.15:
+        return
+    joints, mover = scene.get("joints", []), next((b for b in scene["bodies"] if b["name"] == "mover"), None)
+    if rng.random() < 0.25 and make_roll(scene, tags, rng):
+        tags["mix"] = "roll"
+        return
+    if joints and rng.random() < 0.5:
+        # what does not go with the middle is refused: seldom here
+        plain = scene["stepper"] == "stewart-trinkle" and tags["adaptive"] == "no" and \
+            not any(t in tags for t in ("spring", "controller", "support"))
+        scene["joint_direction"] = "middle" if plain or rng.random() < 0.05 else "start"
+        tags["mix"] = "direction"
+    if joints and rng.random() < 0.4 and add_gear(scene, rng):
+        tags["mix"] = "gear"
+    for joint in joints:
+        if "motor" in joint and rng.random() < 0.5:
+            size = max(abs(x) for x in joint["at"]) if joint["type"] == "prismatic" else 1.0
+            joint["velocity_limit"] = rounded(size * log_uniform(rng, 0.01, 10))
+            tags["mix"] = "velocity_limit"
+    dynamic = [b for b in scene["bodies"] if b.get("type", "dynamic") == "dynamic" and
+               b["shapes"][0]["type"] != "particle"]
+    if mover is not None and dynamic and not tags.get("midpoint") and rng.random() < 0.5:
+        body = min(dynamic, key=lambda b: math.dist(b["position"], mover["position"]))
+        at = [(x + y) / 2 for x, y in zip(body["position"], mover["position"])]
+        joint = {"name": "held", "type": rng.choice(["revolute", "rope"]), "a": "mover", "b": body["name"]}
+        if joint["type"] == "revolute":
+            joint["at"] = rounded(at)
+            if scene["dimension"] == 3:
+                joint["axis"] = rounded(unit(rng, 3))
+        scene.setdefault("joints", []).append(joint)
+        tags["joints"], tags["mix"] = "yes", "held"
+    if rng.random() < 0.3:
+        scene["tolerance"] = 1e-10
+
+
 def make(number):
     """(scene, tags, extras) of scene `number`."""
     maker = Maker(number)
@@ -1007,4 +1094,6 @@ def make(number):
     extras = {"resume": last.random() < 0.3, "verify": last.random() < 0.25}
     tags["resume"] = "yes" if extras["resume"] else "no"
     add_fast(scene, tags, random.Random(number + 0.5))
+    if number >= FIRST_MIXED:
+        add_mixes(scene, tags, random.Random(number + 0.25))
     return scene, tags, extras

@@ -111,6 +111,36 @@ def only_small_steps(recording):
     return np.count_nonzero((change < 0.2) | (change > 5)) <= 0.01 * len(lengths)
 
 
+LINEAR_ROWS = {"prismatic": -1, "cylindrical": 2, "planar": 1, "rope": 1}  # else as many as dimensions; -1: one less
+
+
+def joint_rounding(f, scene):
+    """What rounding leaves of the work of joints, per frame: p . (J v), each product rounded. Rows that repeat each other (two
+    hinges on one axis) have impulses that cancel and are much larger than what they do together."""
+    d, frames = scene.get("dimension", 3), len(f["time"])
+    sum_ = np.zeros(frames)
+    if not scene.get("joints") or not f["joints/impulse"].size:
+        return sum_
+    p = np.abs(f["joints/impulse"][()].reshape(frames, len(scene["joints"]), -1))
+    v = f["state/v"][()].reshape(frames, len(scene["bodies"]), -1)
+    x = f["state/q"][()].reshape(frames, len(scene["bodies"]), -1)[:, :, :d]
+    speed, spin = np.linalg.norm(v[:, :, :d], axis=2), np.linalg.norm(v[:, :, d:], axis=2)
+    index = {b["name"]: i for i, b in enumerate(scene["bodies"])}
+    for j, joint in enumerate(scene["joints"]):
+        ends = [index[joint[k]] for k in "ab" if joint.get(k) in index]  # none of a gear
+        rows = LINEAR_ROWS.get(joint["type"], d)
+        rows = d - 1 if rows < 0 else rows
+        at = np.asarray(joint["at"], float) if "at" in joint else None
+        for i in ends:
+            other = x[:, ends[0] + ends[-1] - i] if len(ends) == 2 else 0.0
+            arm = np.linalg.norm(x[0, i] - at) if at is not None else \
+                np.linalg.norm(joint.get("at_a", [0.0])) + np.linalg.norm(joint.get("at_b", [0.0]))
+            if joint["type"] in LINEAR_ROWS:
+                arm = arm + np.linalg.norm(x[:, i] - other, axis=1)
+            sum_ += p[:, j, :rows].sum(1) * (speed[:, i] + arm * spin[:, i]) + p[:, j, rows:].sum(1) * spin[:, i]
+    return 16 * 2.2e-16 * np.maximum(sum_, np.r_[sum_[:1], sum_[:-1]])
+
+
 def check_accounts(result, summary, recording, scene):
     """By the accounts that the run gives of itself."""
     certificate = summary["certificate"]
@@ -131,6 +161,7 @@ def check_accounts(result, summary, recording, scene):
         # what the impulses could make, each alone: solved for to the certificate
         mass = np.array([b.get("mass", np.inf) if b.get("type", "dynamic") == "dynamic" else np.inf
                          for b in scene["bodies"]])
+        rounding = joint_rounding(f, scene)
         squares = (f["contacts/impulse"][:, :3] ** 2).sum(1) * (1 / mass[f["contacts/body"][()]]).sum(1)
         impulses = np.add.reduceat(np.r_[squares, 0.0], f["contacts/offset"][:-1]) * \
             (np.diff(f["contacts/offset"][()]) > 0)
@@ -159,7 +190,7 @@ def check_accounts(result, summary, recording, scene):
     weight = sum(b.get("mass", 0.0) * np.linalg.norm(b.get("gravity", scene.get("gravity", [0.0])))
                  for b in scene["bodies"] if b.get("type", "dynamic") == "dynamic")
     room = np.maximum(1e-9, c) * magnitude + (1e-13 + 4 * c) * (energy + 4 * weight * (reach + 1e-300)) + \
-        4 * c * impulses + still
+        4 * c * impulses + still + rounding
     # explicit springs at the end of a step: the certificate excuses what the rounding of poses makes of
     # their force, 8 eps k (coordinates), and the force does work along the motion of the step
     d_all = scene.get("dimension", 3)

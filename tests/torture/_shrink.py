@@ -8,7 +8,8 @@ import _runner
 def without_body(scene, name):
     s = copy.deepcopy(scene)
     s["bodies"] = [b for b in s["bodies"] if b["name"] != name]
-    gone = {j["name"] for j in s.get("joints", []) if name in (j["a"], j["b"])}
+    gone = {j["name"] for j in s.get("joints", []) if name in (j.get("a"), j.get("b"))}
+    gone |= {j["name"] for j in s.get("joints", []) if not gone.isdisjoint(j.get("joints", []))}  # gears
     s["joints"] = [j for j in s.get("joints", []) if j["name"] not in gone]
     s["forces"] = [f for f in s.get("forces", []) if name not in (f.get("body"), f.get("a"), f.get("b"))]
     s["controllers"] = [c for c in s.get("controllers", [])
@@ -58,6 +59,7 @@ def edits(scene):
             def edit(s, key=key, i=i, entry=entry):
                 del s[key][i]
                 if key == "joints":
+                    s["joints"] = [j for j in s["joints"] if entry["name"] not in j.get("joints", [])]
                     s["controllers"] = [c for c in s.get("controllers", [])
                                         if c.get("joint") != entry["name"]]
                     if not s["controllers"]:

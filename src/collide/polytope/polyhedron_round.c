@@ -253,10 +253,14 @@ static void keep_member(member* list, int32_t* count, const member* m)
     }
 }
 
-/* Faces whose polygon is within near + r of the ball's centre, not deeper below than near. */
+/* Faces whose polygon is within near + r of the ball's centre, not deeper below than near. Where the foot on its plane is
+ * further off the face than near, twice the motion of the step, the ball does not come onto the face (nor is its nearest edge
+ * violated by a motion along the face); where it is further off than the polyhedron is wide, it would be left by a turn
+ * with a lever longer than the polyhedron. A small body would spin, and fly through a large ball. */
 static void near_faces(const perpi_polyhedron* p, vec3 x, double r, double near, uint32_t ball,
                        member* list, int32_t* count)
 {
+    const double lever = near < p->size ? near : p->size, beside = lever * lever;
     int32_t stack[STACK], top = 0;
     stack[top++] = 0;
     while (top > 0) {
@@ -268,7 +272,8 @@ static void near_faces(const perpi_polyhedron* p, vec3 x, double r, double near,
         for (int32_t i = 0; i < node->count; ++i) {
             const int32_t f = p->order[node->first + i];
             const double h = height_over(p, f, x);
-            if (h - r >= -near && nearest_on_face(p, f, x).d <= near + r) {
+            const double d = h - r >= -near ? nearest_on_face(p, f, x).d : INFINITY;
+            if (d <= near + r && d * d - h * h <= beside) {
                 const member m = {p->normal[f], v3_madd(x, -h, p->normal[f]), h - r,
                                   feature_of(AT_FACE, f, ball)};
                 keep_member(list, count, &m);
