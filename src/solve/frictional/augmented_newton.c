@@ -90,6 +90,7 @@ enum {
     LOCAL_LEAST = 2,     /* constraints ... */
     LOCAL_PART = 50,     /* ... and one of so many: a local change */
     CURVE_LIMIT = 600,   /* factorisations; the longest of 100 steps of piles took 489 */
+    CURVE_MORE = 10,     /* Newton steps from its end, as LOCAL_BUDGET */
     START_BUDGET = 20,   /* the same as LOCAL_BUDGET from an interior point; ... */
     START_NEAR = 40,     /* ... with a residual below HAND_OVER */
     LOCAL_BUDGET = 25,   /* Newton steps in which the residual falls to FALLING of what it was */
@@ -1019,15 +1020,6 @@ static double larger(double a, double b)
     return a > b ? a : b;
 }
 
-/* Moves the centre to the best point that the check has seen. */
-static void go_to_start(bodies* s, course* k, const interior_check* seen)
-{
-    if (seen->least < INFINITY) {
-        memcpy(s->c, s->start_best, (size_t)k->P->row_count * sizeof *s->c);
-        check_point(s, k, s->c);
-    }
-}
-
 /* Newton steps; of an answer that was found otherwise, the choices. */
 static void run_from_here(bodies* s, course* k, bool falling, int32_t budget)
 {
@@ -1036,42 +1028,34 @@ static void run_from_here(bodies* s, course* k, bool falling, int32_t budget)
     }
 }
 
-/* Follows the central path as a curve, and tries Newton's method where the residual has fallen to a target; the
- * last one is the answer itself. Ends where the problem is changed by a choice: the curve is not its any longer. */
+/* Follows the central path as a curve to the answer; a few Newton steps from there make it accurate. */
 static perp_status follow_curve(bodies* s, course* k)
 {
-    static const struct {
-        double target;
-        int32_t budget; /* Newton steps */
-    } stage[] = {{HAND_OVER, 25}, {1e-6, 25}, {0.0, 0}};
     const perp_contact_problem* P = k->P;
-    interior_check seen = {s, k, INFINITY};
     const perp_solve_options* asked = k->out.options;
-    double soft = CURVE_PART * larger(asked->tolerance, asked->enough);
-    soft = soft < CURVE_SOFT_MIN ? CURVE_SOFT_MIN : soft > CURVE_SOFT_MAX ? CURVE_SOFT_MAX : soft;
-    perpi_interior_task task = {.P = P,
-                                .delassus = &s->delassus,
-                                .matrix = &s->matrix,
-                                .regularisation = soft,
-                                .limit = CURVE_LIMIT,
-                                .residual = interior_residual,
-                                .user = &seen};
+    const double enough = larger(asked->tolerance, asked->enough), soft = CURVE_PART * enough;
+    interior_check seen = {s, k, INFINITY};
+    const perpi_interior_task task = {.P = P,
+                                      .delassus = &s->delassus,
+                                      .matrix = &s->matrix,
+                                      .regularisation = soft < CURVE_SOFT_MIN   ? CURVE_SOFT_MIN
+                                                        : soft > CURVE_SOFT_MAX ? CURVE_SOFT_MAX
+                                                                                : soft,
+                                      .target = enough,
+                                      .limit = CURVE_LIMIT,
+                                      .residual = interior_residual,
+                                      .user = &seen};
     const perp_status status = perpi_interior_track_begin(s->interior, &task);
-    const int32_t changed = k->changed;
-    for (size_t i = 0; status == PERP_OK && i < sizeof stage / sizeof stage[0]; ++i) {
-        int32_t made = 0;
-        task.target = stage[i].target;
+    int32_t made = 0;
+    if (status == PERP_OK) {
         perpi_interior_track(s->interior, &task, &made);
-        task.limit -= made;
         k->interior += made;
         k->out.report->iterations += made;
-        if (!k->out.over) {
-            go_to_start(s, k, &seen);
+        if (!k->out.over && seen.least < INFINITY) {
+            memcpy(s->c, s->start_best, (size_t)P->row_count * sizeof *s->c);
+            check_point(s, k, s->c);
         }
-        run_from_here(s, k, false, stage[i].budget);
-        if (k->out.over || k->changed != changed) {
-            break;
-        }
+        run_from_here(s, k, true, CURVE_MORE);
     }
     return status;
 }

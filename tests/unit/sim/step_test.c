@@ -257,13 +257,14 @@ TEST(the_length_of_an_adaptive_step_in_free_fall_is_known_by_hand)
     scene_sim_close(&s);
 }
 
-/* The error of a step doubling is of order h^2: a hundredth of the tolerance takes a tenth of the length. */
+/* The error of a step doubling is of order h^2: a hundredth of the tolerance takes a tenth of the length. All steps
+ * are longer than the first: shorter ones close joints in part only, which has another error. */
 TEST(the_length_of_an_adaptive_step_follows_the_root_of_the_error)
 {
     double mean[2];
     for (int i = 0; i < 2; ++i) {
         scene_sim s = scene_sim_open(
-            "{'dimension':2,'gravity':[0,-10],'step':{'error':%g,'initial':0.001},'duration':2,"
+            "{'dimension':2,'gravity':[0,-10],'step':{'error':%g,'initial':0.0001},'duration':2,"
             "'bodies':[{'name':'rod','mass':1,'inertia':0.1,'position':[1,0],"
             "'shapes':[{'type':'circle','radius':0.2}]}],'joints':[{'name':'hinge',"
             "'type':'revolute','a':'world','b':'rod','at':[0,0]}]}",
