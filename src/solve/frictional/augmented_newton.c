@@ -89,10 +89,11 @@ enum {
     FAILED_NEAR_MAX = 8, /* ... below a residual of HAND_OVER, where it would lead away */
     LOCAL_LEAST = 2,     /* constraints ... */
     LOCAL_PART = 50,     /* ... and one of so many: a local change */
-    CURVE_LIMIT = 600,   /* factorisations; the longest of 100 steps of piles took 489 */
-    CURVE_MORE = 10,     /* Newton steps from its end, as LOCAL_BUDGET */
-    START_BUDGET = 20,   /* the same as LOCAL_BUDGET from an interior point; ... */
-    START_NEAR = 40,     /* ... with a residual below HAND_OVER */
+    CURVE_LIMIT = 650,   /* factorisations: one step of pile300 in 40 comes to a closed branch */
+    CURVE_TIGHT_LIMIT = 1500, /* the longest took 1,220 */
+    CURVE_MORE = 10,          /* Newton steps from its end, as LOCAL_BUDGET */
+    START_BUDGET = 20,        /* the same as LOCAL_BUDGET from an interior point; ... */
+    START_NEAR = 40,          /* ... with a residual below HAND_OVER */
     LOCAL_BUDGET = 25,   /* Newton steps in which the residual falls to FALLING of what it was */
     CHOICE_BUDGET = 300, /* factorisations, where choices are made meanwhile; ... */
     CHOICE_MOST = 900,   /* ... where none has changed for CHOICE_STILL of them */
@@ -1029,7 +1030,7 @@ static void run_from_here(bodies* s, course* k, bool falling, int32_t budget)
 }
 
 /* Follows the central path as a curve to the answer; a few Newton steps from there make it accurate. */
-static perp_status follow_curve(bodies* s, course* k)
+static perp_status follow_curve(bodies* s, course* k, bool tight, int32_t limit)
 {
     const perp_contact_problem* P = k->P;
     const perp_solve_options* asked = k->out.options;
@@ -1042,7 +1043,8 @@ static perp_status follow_curve(bodies* s, course* k)
                                                         : soft > CURVE_SOFT_MAX ? CURVE_SOFT_MAX
                                                                                 : soft,
                                       .target = enough,
-                                      .limit = CURVE_LIMIT,
+                                      .tight = tight,
+                                      .limit = limit,
                                       .residual = interior_residual,
                                       .user = &seen};
     const perp_status status = perpi_interior_track_begin(s->interior, &task);
@@ -1069,7 +1071,10 @@ static perp_status start_inside(bodies* s, course* k)
         run_from_here(s, k, true, k->now < HAND_OVER ? START_NEAR : START_BUDGET);
     }
     if (status == PERP_OK && !k->out.over) {
-        status = follow_curve(s, k);
+        status = follow_curve(s, k, false, CURVE_LIMIT);
+    }
+    if (status == PERP_OK && !k->out.over) {
+        status = follow_curve(s, k, true, CURVE_TIGHT_LIMIT);
     }
     return status;
 }
@@ -1166,7 +1171,7 @@ static perp_status bodies_solve(void* self, const perp_contact_problem* P,
     }
     course k = {
         .P = P,
-        .out = perpi_monitor_start(options, report, 2000, s->c, s->best, (size_t)P->row_count)};
+        .out = perpi_monitor_start(options, report, 2500, s->c, s->best, (size_t)P->row_count)};
     k.out.more = options->enough > COARSE ? 0 : MORE;
     check_point(s, &k, s->c);
     status = run_attempts(s, &k);

@@ -21,6 +21,7 @@ typedef struct perpi_interior_task {
     perpi_body_matrix* matrix; /* analysed */
     double regularisation;     /* of u by the change of p, in scaled rows */
     double target;             /* residual at which to stop */
+    bool tight;                /* of a curve: its points are always near it */
     int32_t limit;             /* factorisations */
     perpi_interior_residual residual;
     void* user;
@@ -67,10 +68,11 @@ typedef struct perpi_interior_curve {
     double tau, first;   /* tau of the point, and of the first one */
     double theta;        /* length of the next step */
     double kept;         /* tau of the kept point (`good`); 0: there is none */
-    bool strict;         /* points have to be near the curve: after a return */
+    bool tight;          /* points have to be near the curve: always; ... */
+    bool strict;         /* ... after a return */
     int32_t corrections; /* since the last point from which a step was made */
-    int32_t returns;
-    double off; /* distance from the curve at the last correction */
+    int32_t returns;     /* to the kept point */
+    double off;          /* distance from the curve at the last correction */
 } perpi_interior_curve;
 
 struct perpi_interior_bodies {

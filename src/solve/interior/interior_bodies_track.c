@@ -12,6 +12,8 @@
  *            Followed as a curve it leads on: tau grows between two folds. beta = beta_0 + sign theta / |t|,
  *            with beta_0 such that the correction is across the curve. Where the point is further off than
  *            NEAR it is corrected; where that does not converge, the step is repeated shorter
+ *            A step from a point far off can lead to another branch of solutions, which may be a closed
+ *            one: `tight` follows the curve itself, with more factorisations
  * Departure  The problem that is solved has the compliance `regularisation` in every row, exactly: with a
  *            regularisation of the directions alone, corrections do not converge once tau is below it
  */
@@ -21,7 +23,7 @@
 #include "linalg/dense.h"
 #include "solve/interior/interior_bodies.h"
 
-enum { CHANGES_MAX = 4 * PERPI_BODY_ROWS_MAX + 2, CORRECTIONS = 2, RETURNS_MAX = 60, TRIALS = 8 };
+enum { CHANGES_MAX = 4 * PERPI_BODY_ROWS_MAX + 2, CORRECTIONS = 2, RETURNS_MAX = 12, TRIALS = 8 };
 
 #define NEAR 1.0 /* largest relative change of a correction at a point from which steps are made */
 #define TIGHT 0.25      /* the same at a point that is kept, and after a return to it */
@@ -183,6 +185,7 @@ static void keep_point(perpi_interior_bodies* s)
 {
     memcpy(s->good, s->x, perpi_interior_unknowns(s->P) * sizeof *s->good);
     s->curve.kept = s->curve.tau;
+    s->curve.returns = 0;
 }
 
 static void return_to_kept(perpi_interior_bodies* s)
@@ -217,7 +220,7 @@ static bool follow(perpi_interior_bodies* s, perpi_body_matrix* matrix)
     perpi_interior_find(s, matrix, 0.0, NULL, &s->dir[1]);
     const course k = measure(s, &s->dir[0], &s->dir[1]);
     c->strict = c->strict && c->theta < THETA_EASY;
-    if (k.off < (c->strict ? TIGHT : NEAR)) {
+    if (k.off < (c->tight || c->strict ? TIGHT : NEAR)) {
         set_length(c, k.off);
         if (k.off < TIGHT || !(c->kept > 0.0)) {
             keep_point(s);
@@ -238,7 +241,7 @@ static bool follow(perpi_interior_bodies* s, perpi_body_matrix* matrix)
 perp_status perpi_interior_track_begin(perpi_interior_bodies* s, const perpi_interior_task* task)
 {
     const perp_status status = perpi_interior_reserve(s, task->P);
-    s->curve = (perpi_interior_curve){.theta = THETA_FIRST};
+    s->curve = (perpi_interior_curve){.theta = THETA_FIRST, .tight = task->tight};
     if (status != PERP_OK || task->P->constraint_count == 0 || !perpi_interior_scale(s, task)) {
         return status;
     }
