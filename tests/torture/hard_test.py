@@ -22,6 +22,7 @@ SEEDS = (
     (4500656, "links with rows that repeat each other: newton from zero, not from the last impulses"),
     (5004853, "the same with eight joints"),
     (5000958, "72 contacts with polygons between five bodies: newton from zero, or pivot"),
+    (8002591, "251 contacts of 8 bodies, impacts without a solution: no central path is followed there"),
     (5000583, "quasistatic, a weak spring: the motion that it asks for is seen with small masses only"),
 )
 ACCOUNTS = (
