@@ -91,7 +91,7 @@ enum {
     LOCAL_PART = 50,     /* ... and one of so many: a local change */
     CURVE_LIMIT = 650,   /* factorisations: one step of pile300 in 40 comes to a closed branch */
     CURVE_TIGHT_LIMIT = 1500, /* the longest took 1,220 */
-    CROWDED = 2,              /* constraints a velocity: few bodies, mostly without a solution */
+    MANY_A_VELOCITY = 2,      /* constraints a velocity: few bodies, mostly without a solution */
     CURVE_MORE = 10,          /* Newton steps from its end, as LOCAL_BUDGET */
     START_BUDGET = 20,        /* the same as LOCAL_BUDGET from an interior point; ... */
     START_NEAR = 40,          /* ... with a residual below HAND_OVER */
@@ -1071,11 +1071,11 @@ static perp_status start_inside(bodies* s, course* k)
     if (status == PERP_OK && k->now < START) {
         run_from_here(s, k, true, k->now < HAND_OVER ? START_NEAR : START_BUDGET);
     }
-    const bool crowded = k->P->constraint_count > CROWDED * k->P->dof_count;
-    if (status == PERP_OK && !k->out.over && !crowded) {
+    const bool redundant = k->P->constraint_count > MANY_A_VELOCITY * k->P->dof_count;
+    if (status == PERP_OK && !k->out.over && !redundant) {
         status = follow_curve(s, k, false, CURVE_LIMIT);
     }
-    if (status == PERP_OK && !k->out.over && !crowded) {
+    if (status == PERP_OK && !k->out.over && !redundant) {
         status = follow_curve(s, k, true, CURVE_TIGHT_LIMIT);
     }
     return status;
