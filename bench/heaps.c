@@ -235,20 +235,6 @@ static void print_figures(table* t, const char* kind, const settings* set, const
     fflush(stdout);
 }
 
-static bool read_sizes(const char* text, int* sizes)
-{
-    int count = 0;
-    for (char* end; *text != '\0' && count < SIZES_MAX - 1; text = *end == ',' ? end + 1 : end) {
-        const long n = strtol(text, &end, 10);
-        if (end == text || n < 1 || n > 1000000 || (*end != ',' && *end != '\0')) {
-            return false;
-        }
-        sizes[count++] = (int)n;
-    }
-    sizes[count] = 0;
-    return *text == '\0';
-}
-
 /* Options of this program; the table's are kept in argv. */
 static bool read_options(int* argc, char** argv, settings* set)
 {
@@ -263,7 +249,8 @@ static bool read_options(int* argc, char** argv, settings* set)
                          : strcmp(name, "--limit") == 0   ? &set->limit
                                                           : NULL;
         if (strcmp(name, "--boxes") == 0 || strcmp(name, "--spheres") == 0) {
-            good = good && read_sizes(value, set->sizes[name[2] == 's']);
+            good =
+                good && table_read_counts(value, 1, 1000000, SIZES_MAX, set->sizes[name[2] == 's']);
         } else if (window != NULL) {
             good = good && sscanf(value, "%lf,%lf", &window[0], &window[1]) == 2;
         } else if (number != NULL) {

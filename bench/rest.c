@@ -193,20 +193,6 @@ static void print_figures(table* t, const char* kind, const settings* set, const
     fflush(stdout);
 }
 
-static bool read_layers(const char* text, int* layers)
-{
-    int count = 0;
-    for (char* end; *text != '\0' && count < SIZES_MAX - 1; text = *end == ',' ? end + 1 : end) {
-        const long n = strtol(text, &end, 10);
-        if (end == text || n < 0 || n > 100 || (*end != ',' && *end != '\0')) {
-            return false;
-        }
-        layers[count++] = (int)n;
-    }
-    layers[count] = 0;
-    return *text == '\0';
-}
-
 /* Options of this program; the table's are kept in argv. */
 static bool read_options(int* argc, char** argv, settings* set)
 {
@@ -215,7 +201,7 @@ static bool read_options(int* argc, char** argv, settings* set)
     for (int i = 1; i < *argc; ++i) {
         const char *name = argv[i], *value = i + 1 < *argc ? argv[i + 1] : "";
         if (strcmp(name, "--boxes") == 0 || strcmp(name, "--spheres") == 0) {
-            good = good && read_layers(value, set->layers[name[2] == 's']);
+            good = good && table_read_counts(value, 0, 100, SIZES_MAX, set->layers[name[2] == 's']);
         } else if (strcmp(name, "--steps") == 0) {
             good = good && sscanf(value, "%d", &set->steps) == 1 && set->steps > 0;
         } else if (strcmp(name, "--limit") == 0) {

@@ -60,3 +60,17 @@ double table_seconds(void)
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
+
+bool table_read_counts(const char* text, long least, long most, int room, int* counts)
+{
+    int count = 0;
+    for (char* end; *text != '\0' && count < room - 1; text = *end == ',' ? end + 1 : end) {
+        const long n = strtol(text, &end, 10);
+        if (end == text || n < least || n > most || (*end != ',' && *end != '\0')) {
+            return false;
+        }
+        counts[count++] = (int)n;
+    }
+    counts[count] = 0;
+    return *text == '\0';
+}

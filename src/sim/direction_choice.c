@@ -13,9 +13,8 @@
 #include "sim/internal.h"
 
 enum {
-    MOST_JOINTS = 256, /* beyond this the search for loops is slow */
-    MOST_CORRECTED =
-        32, /* beyond this corrected steps of the start take half of the time, and lose little energy */
+    MOST_JOINTS = 256,   /* beyond this the search for loops is slow */
+    MOST_CORRECTED = 32, /* beyond this, with joint_correction, a middle step costs too much */
 };
 
 /* A ball that holds a body whatever the mechanism does. */
@@ -197,9 +196,9 @@ perp_joint_choice perp_joint_choose(const perp_model* model, const perp_sim_def*
         : model->massless_count > 0 ? "bodies without mass"
         : has_moving_bodies(model)  ? "bodies with a prescribed motion"
         : !has_plain_joints(model) ? "joints with limits, motors, friction or damping, ropes, gears"
-        : model->joint_count > MOST_JOINTS ||
-                (def->joint_correction && model->joint_count > MOST_CORRECTED)
-            ? "many joints"
+        : model->joint_count > MOST_JOINTS ? "more than 256 joints"
+        : def->joint_correction && model->joint_count > MOST_CORRECTED
+            ? "more than 32 joints, with joint_correction"
         : is_closed(model) ? "joints close a loop"
         : can_meet(model)  ? "bodies can meet"
                            : NULL;
