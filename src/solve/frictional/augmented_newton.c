@@ -92,7 +92,8 @@ enum {
     CURVE_LIMIT = 650,   /* factorisations: one step of pile300 in 40 comes to a closed branch */
     CURVE_TIGHT_LIMIT = 1500, /* the longest took 1,220 */
     MANY_A_VELOCITY = 2,      /* constraints a velocity: few bodies, mostly without a solution */
-    CURVE_MORE = 10,          /* Newton steps from its end, as LOCAL_BUDGET */
+    CURVE_MORE = 10,          /* Newton steps from its end, as LOCAL_BUDGET; ... */
+    CURVE_NEAR = 12,          /* ... from a residual of HAND_OVER */
     START_BUDGET = 20,        /* the same as LOCAL_BUDGET from an interior point; ... */
     START_NEAR = 40,          /* ... with a residual below HAND_OVER */
     LOCAL_BUDGET = 25,   /* Newton steps in which the residual falls to FALLING of what it was */
@@ -1030,35 +1031,48 @@ static void run_from_here(bodies* s, course* k, bool falling, int32_t budget)
     }
 }
 
-/* Follows the central path as a curve to the answer; a few Newton steps from there make it accurate. */
+/* Goes on along the curve until the residual is `target`; Newton steps from its best point. */
+static void run_curve(bodies* s, course* k, perpi_interior_task* task, interior_check* seen,
+                      double target, int32_t budget)
+{
+    int32_t made = 0;
+    task->target = target;
+    perpi_interior_track(s->interior, task, &made);
+    k->interior += made;
+    k->out.report->iterations += made;
+    task->limit -= made;
+    if (!k->out.over && seen->least < INFINITY) {
+        memcpy(s->c, s->start_best, (size_t)k->P->row_count * sizeof *s->c);
+        check_point(s, k, s->c);
+    }
+    run_from_here(s, k, true, budget);
+}
+
+/* Follows the central path as a curve to the answer; a few Newton steps from there make it accurate. Where choices are
+ * made Newton's method, which makes them, goes first from where it mostly converges. */
 static perp_status follow_curve(bodies* s, course* k, bool tight, int32_t limit)
 {
     const perp_contact_problem* P = k->P;
     const perp_solve_options* asked = k->out.options;
     const double enough = larger(asked->tolerance, asked->enough), soft = CURVE_PART * enough;
     interior_check seen = {s, k, INFINITY};
-    const perpi_interior_task task = {.P = P,
-                                      .delassus = &s->delassus,
-                                      .matrix = &s->matrix,
-                                      .regularisation = soft < CURVE_SOFT_MIN   ? CURVE_SOFT_MIN
-                                                        : soft > CURVE_SOFT_MAX ? CURVE_SOFT_MAX
-                                                                                : soft,
-                                      .target = enough,
-                                      .tight = tight,
-                                      .limit = limit,
-                                      .residual = interior_residual,
-                                      .user = &seen};
+    perpi_interior_task task = {.P = P,
+                                .delassus = &s->delassus,
+                                .matrix = &s->matrix,
+                                .regularisation = soft < CURVE_SOFT_MIN   ? CURVE_SOFT_MIN
+                                                  : soft > CURVE_SOFT_MAX ? CURVE_SOFT_MAX
+                                                                          : soft,
+                                .tight = tight,
+                                .limit = limit,
+                                .residual = interior_residual,
+                                .user = &seen};
     const perp_status status = perpi_interior_track_begin(s->interior, &task);
-    int32_t made = 0;
-    if (status == PERP_OK) {
-        perpi_interior_track(s->interior, &task, &made);
-        k->interior += made;
-        k->out.report->iterations += made;
-        if (!k->out.over && seen.least < INFINITY) {
-            memcpy(s->c, s->start_best, (size_t)P->row_count * sizeof *s->c);
-            check_point(s, k, s->c);
-        }
-        run_from_here(s, k, true, CURVE_MORE);
+    const int32_t changed = k->changed;
+    if (status == PERP_OK && k->choice != NULL && enough < HAND_OVER) {
+        run_curve(s, k, &task, &seen, HAND_OVER, CURVE_NEAR);
+    }
+    if (status == PERP_OK && !k->out.over && k->changed == changed) {
+        run_curve(s, k, &task, &seen, enough, CURVE_MORE);
     }
     return status;
 }
@@ -1067,11 +1081,11 @@ static perp_status follow_curve(bodies* s, course* k, bool tight, int32_t limit)
  * find the answer. */
 static perp_status start_inside(bodies* s, course* k)
 {
-    perp_status status = start_from_interior(s, k, SOFT);
-    if (status == PERP_OK && k->now < START) {
+    const bool redundant = k->P->constraint_count > MANY_A_VELOCITY * k->P->dof_count;
+    perp_status status = redundant ? start_from_interior(s, k, SOFT) : PERP_OK;
+    if (redundant && status == PERP_OK && k->now < START) {
         run_from_here(s, k, true, k->now < HAND_OVER ? START_NEAR : START_BUDGET);
     }
-    const bool redundant = k->P->constraint_count > MANY_A_VELOCITY * k->P->dof_count;
     if (status == PERP_OK && !k->out.over && !redundant) {
         status = follow_curve(s, k, false, CURVE_LIMIT);
     }

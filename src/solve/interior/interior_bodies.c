@@ -68,6 +68,7 @@ void perpi_interior_bodies_destroy(perpi_interior_bodies* s)
     perpi_free(s->context, s->cone);
     perpi_free(s->context, s->law_of);
     perpi_free(s->context, s->polar);
+    perpi_free(s->context, s->sticks);
     perpi_free(s->context, s);
 }
 

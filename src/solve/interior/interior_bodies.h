@@ -41,7 +41,7 @@ PERP_NODISCARD perp_status perpi_interior_track_begin(perpi_interior_bodies* s,
 void perpi_interior_track(perpi_interior_bodies* s, const perpi_interior_task* task,
                           int32_t* factorisations);
 
-/* ---- shared by the files of the method: interior_bodies.c, _point.c, _direction.c, _track.c --------------*/
+/* ---- shared by the files of the method: interior_bodies.c, _point.c, _direction.c, _track.c, _pairs.c ----*/
 
 enum {
     PERPI_INTERIOR_DIRECTIONS = 4
@@ -72,6 +72,7 @@ typedef struct perpi_interior_curve {
     bool strict;         /* ... after a return */
     int32_t corrections; /* since the last point from which a step was made */
     int32_t returns;     /* to the kept point */
+    int32_t polish;      /* corrections that the kept point may still have after a return */
     double off;          /* distance from the curve at the last correction */
 } perpi_interior_curve;
 
@@ -85,6 +86,8 @@ struct perpi_interior_bodies {
     size_t law_capacity;
     bool* polar; /* per constraint */
     size_t polar_capacity;
+    bool* sticks; /* per constraint, of a curve: see interior_bodies_pairs.c */
+    size_t sticks_capacity;
     const perp_contact_problem* P;
     const perpi_body_matrix* matrix;
     /* the scaled problem: */
@@ -135,6 +138,16 @@ void perpi_interior_move(perpi_interior_bodies* s, const perpi_interior_directio
 double perpi_interior_reach(const perpi_interior_bodies* s, const perpi_interior_direction* d);
 double perpi_interior_tau_after(const perpi_interior_bodies* s, const perpi_interior_direction* d,
                                 double t);
+
+/* interior_bodies_pairs.c: one number of each pair is free on a curve, the other follows. Chooses them at the
+ * point; the relative changes v of those of constraint i along d, and how many; how far they stay
+ * positive along d; a step of length t along d, after which every product is tau. */
+void perpi_interior_choose_free(perpi_interior_bodies* s);
+int32_t perpi_interior_changes(const perpi_interior_bodies* s, int32_t i,
+                               const perpi_interior_direction* d, double* v);
+double perpi_interior_reach_free(perpi_interior_bodies* s, const perpi_interior_direction* d);
+void perpi_interior_move_free(perpi_interior_bodies* s, const perpi_interior_direction* d, double t,
+                              double tau);
 
 /* a . b of the few rows of a constraint. */
 static inline double perpi_interior_dot(int32_t n, const double* a, const double* b)

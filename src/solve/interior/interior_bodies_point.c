@@ -97,6 +97,9 @@ perp_status perpi_interior_reserve(perpi_interior_bodies* s, const perp_contact_
         status = perpi_grow(s->context, &s->polar, &s->polar_capacity, nc, sizeof *s->polar);
     }
     if (status == PERP_OK) {
+        status = perpi_grow(s->context, &s->sticks, &s->sticks_capacity, nc, sizeof *s->sticks);
+    }
+    if (status == PERP_OK) {
         cut_memory(s, P, s->memory);
     }
     return status;

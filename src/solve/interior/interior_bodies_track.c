@@ -5,8 +5,8 @@
  * Notation   X: all unknowns. Point tau of the curve: every product is tau, and the linear residuals are
  *            those of the first point times tau / tau_first, so that the start lies on the curve. d_0: the
  *            Newton direction at the same tau; d_1: that to tau = 0; t = d_1 - d_0 the tangent by -tau. A step
- *            beta goes along d_0 + beta t to (1 - beta) tau. Changes are measured relative to the numbers
- *            that must stay positive (v of a direction)
+ *            beta goes along d_0 + beta t to (1 - beta) tau. Changes are relative, those of the free numbers
+ *            of interior_bodies_pairs.c (v of a direction)
  * Method     Coulomb's law is not monotone: the path turns back where the determinant of the linearised
  *            equations changes its sign, and a method that only lowers tau is left without a solution nearby.
  *            Followed as a curve it leads on: tau grows between two folds. beta = beta_0 + sign theta / |t|,
@@ -23,56 +23,31 @@
 #include "linalg/dense.h"
 #include "solve/interior/interior_bodies.h"
 
-enum { CHANGES_MAX = 4 * PERPI_BODY_ROWS_MAX + 2, CORRECTIONS = 2, RETURNS_MAX = 12, TRIALS = 8 };
+enum {
+    CHANGES_MAX = 4 * PERPI_BODY_ROWS_MAX + 2,
+    CORRECTIONS = 2,
+    RETURNS_MAX = 12,
+    POLISH_MAX = 5,
+    TRIALS = 8,
+    FAR_CHECK = 8 /* factorisations between residuals that are far above the target */
+};
 
 #define NEAR 1.0 /* largest relative change of a correction at a point from which steps are made */
-#define TIGHT 0.25      /* the same at a point that is kept, and after a return to it */
-#define FAR_OFF 4.0     /* from here on a correction is not tried */
-#define BOUNDARY 0.95   /* of the way to the boundary */
-#define TURN_WEIGHT 2.0 /* of a turn of the sliding direction (rad) beside relative changes */
+#define TIGHT 0.25    /* the same after a return, until steps are THETA_EASY long again */
+#define KEEP 0.1      /* the same at a point that is kept; ... */
+#define POLISHED 0.05 /* ... after a return to it */
+#define FAR_OFF 4.0   /* from here on a correction is not tried */
+#define BOUNDARY 0.95 /* of the way to the boundary */
 #define THETA_FIRST 0.6
-#define THETA_MAX 1.2
+#define THETA_MAX 0.9
+#define LENGTH_MIN 0.5
 #define THETA_MIN 1e-3
 #define THETA_EASY 0.5 /* a step of this length: points need not be near the curve any longer */
 #define BETA_MAX 0.97
 #define TAU_END 1e-22 /* relative to the first */
+#define FAR 100.0     /* sqrt(tau), relative to the first, of so many targets */
 
-/* ---- relative changes ---------------------------------------------------------------------------------------*/
-
-/* Of constraint i along d: how many. */
-static int32_t changes(const perpi_interior_bodies* s, int32_t i, const perpi_interior_direction* d,
-                       double root, double* v)
-{
-    const perp_constraint* c = &s->P->constraint[i];
-    int32_t n = 0;
-    if (c->kind == PERP_CONSTRAINT_CONTACT) {
-        v[n++] = d->p[c->row] / s->p[c->row];
-        v[n++] = d->w[i] / s->w[i];
-    }
-    if (s->law_of[i] == LAW_CONE && s->polar[i]) {
-        v[n++] = d->g1[i] / s->g1[i];
-        v[n++] = d->g2[i] / s->g2[i];
-        v[n++] = d->ru[i] / s->ru[i];
-        v[n++] = TURN_WEIGHT * d->phi[i];
-    } else if (s->law_of[i] == LAW_CONE) {
-        for (int32_t r = c->row; r < c->row + c->rows; ++r) {
-            v[n++] = d->p_scaled[r] / root;
-            v[n++] = d->z_scaled[r] / root;
-        }
-    } else if (s->law_of[i] == LAW_BOUNDED) {
-        for (int32_t r = c->row; r < c->row + c->rows; ++r) {
-            if (s->low[r] > 0.0) {
-                v[n++] = d->low[r] / s->low[r];
-                v[n++] = d->p[r] / (s->p[r] - perpi_interior_lower(s, r));
-            }
-            if (s->up[r] > 0.0) {
-                v[n++] = d->up[r] / s->up[r];
-                v[n++] = d->p[r] / (perpi_interior_upper(s, r) - s->p[r]);
-            }
-        }
-    }
-    return n;
-}
+/* ---- the point ----------------------------------------------------------------------------------------------*/
 
 /* The curve at a point. */
 typedef struct course {
@@ -88,15 +63,15 @@ static double larger(double a, double b)
 }
 
 /* From d_0 and d_1. */
-static course measure(const perpi_interior_bodies* s, const perpi_interior_direction* d_0,
+static course measure(perpi_interior_bodies* s, const perpi_interior_direction* d_0,
                       const perpi_interior_direction* d_1)
 {
-    const double root = sqrt(s->curve.tau);
     double v[CHANGES_MAX], t[CHANGES_MAX], across = 0.0, along = (double)s->P->constraint_count;
-    course k = {.length = 1.0, .sign = perpi_body_matrix_sign(s->matrix)};
+    course k = {.length = LENGTH_MIN, .sign = perpi_body_matrix_sign(s->matrix)};
+    perpi_interior_choose_free(s);
     for (int32_t i = 0; i < s->P->constraint_count; ++i) {
-        const int32_t n = changes(s, i, d_0, root, v);
-        changes(s, i, d_1, root, t);
+        const int32_t n = perpi_interior_changes(s, i, d_0, v);
+        perpi_interior_changes(s, i, d_1, t);
         for (int32_t r = 0; r < n; ++r) {
             const double tangent = t[r] - v[r];
             across += v[r] * tangent;
@@ -106,8 +81,8 @@ static course measure(const perpi_interior_bodies* s, const perpi_interior_direc
     }
     k.beta = -across / along;
     for (int32_t i = 0; i < s->P->constraint_count; ++i) {
-        const int32_t n = changes(s, i, d_0, root, v);
-        changes(s, i, d_1, root, t);
+        const int32_t n = perpi_interior_changes(s, i, d_0, v);
+        perpi_interior_changes(s, i, d_1, t);
         for (int32_t r = 0; r < n; ++r) {
             k.off = larger(k.off, fabs(v[r] + k.beta * (t[r] - v[r])));
         }
@@ -129,16 +104,16 @@ static void combine(const perpi_interior_bodies* s, double beta, perpi_interior_
     }
 }
 
-static double step_within(const perpi_interior_bodies* s, const perpi_interior_direction* d)
+static double step_within(perpi_interior_bodies* s, const perpi_interior_direction* d)
 {
-    const double t = BOUNDARY * perpi_interior_reach(s, d);
+    const double t = BOUNDARY * perpi_interior_reach_free(s, d);
     return t < 1.0 ? t : 1.0;
 }
 
 static void take(perpi_interior_bodies* s, const perpi_interior_direction* d, double t, double beta)
 {
-    perpi_interior_move(s, d, t);
     s->curve.tau *= 1.0 - t * beta;
+    perpi_interior_move_free(s, d, t, s->curve.tau);
 }
 
 /* A step across the curve. */
@@ -158,7 +133,7 @@ static void advance(perpi_interior_bodies* s, perpi_body_matrix* matrix, const c
         beta = k->beta + k->sign * go;
         beta = beta < BETA_MAX ? beta : BETA_MAX;
         combine(s, beta, best);
-        const double reach = perpi_interior_reach(s, best);
+        const double reach = perpi_interior_reach_free(s, best);
         t = BOUNDARY * reach < 1.0 ? BOUNDARY * reach : 1.0;
         if (t == 1.0) {
             break;
@@ -196,6 +171,7 @@ static void return_to_kept(perpi_interior_bodies* s)
     c->theta = larger(THETA_MIN, 0.35 * c->theta);
     c->corrections = 0;
     c->strict = true;
+    c->polish = POLISH_MAX;
     ++c->returns;
 }
 
@@ -206,7 +182,6 @@ static void set_length(perpi_interior_curve* c, double off)
         const double factor = c->corrections > 0 ? 0.8 : off < 0.15 ? 1.6 : off < 0.3 ? 1.2 : 0.9;
         c->theta = c->theta * factor < THETA_MAX ? c->theta * factor : THETA_MAX;
     }
-    c->corrections = 0;
 }
 
 /* One factorisation and the step that follows. False: the curve cannot be followed. */
@@ -220,11 +195,23 @@ static bool follow(perpi_interior_bodies* s, perpi_body_matrix* matrix)
     perpi_interior_find(s, matrix, 0.0, NULL, &s->dir[1]);
     const course k = measure(s, &s->dir[0], &s->dir[1]);
     c->strict = c->strict && c->theta < THETA_EASY;
+    if (c->polish > 0 && k.off > POLISHED && k.off < FAR_OFF) {
+        --c->polish;
+        correct(s, &k);
+        return true;
+    }
+    const bool polished = c->polish > 0;
+    c->polish = 0;
     if (k.off < (c->tight || c->strict ? TIGHT : NEAR)) {
-        set_length(c, k.off);
-        if (k.off < TIGHT || !(c->kept > 0.0)) {
+        const int32_t returns = polished ? c->returns : 0; /* still the same point */
+        if (!polished) {
+            set_length(c, k.off);
+        }
+        c->corrections = 0;
+        if (k.off < KEEP || !(c->kept > 0.0)) {
             keep_point(s);
         }
+        c->returns = returns;
         advance(s, matrix, &k);
         return true;
     }
@@ -264,13 +251,15 @@ void perpi_interior_track(perpi_interior_bodies* s, const perpi_interior_task* t
     *factorisations = 0;
     while (c->on && *factorisations < task->limit && c->tau > TAU_END * c->first) {
         perpi_interior_residuals(s);
-        bool stop = false;
-        for (int32_t i = 0; i < s->P->row_count; ++i) {
-            s->g[i] = s->scale[i] * s->p[i];
-        }
-        const double residual = task->residual(task->user, s->g, &stop);
-        if (stop || !(residual > task->target)) {
-            return;
+        if (*factorisations % FAR_CHECK == 0 || sqrt(c->tau / c->first) < FAR * task->target) {
+            bool stop = false;
+            for (int32_t i = 0; i < s->P->row_count; ++i) {
+                s->g[i] = s->scale[i] * s->p[i];
+            }
+            const double residual = task->residual(task->user, s->g, &stop);
+            if (stop || !(residual > task->target)) {
+                return;
+            }
         }
         ++*factorisations;
         c->on = follow(s, task->matrix);
