@@ -698,7 +698,7 @@ static double interior_residual(void* user, const double* p, bool* stop)
 }
 
 /* Moves the centre s->c to the best point of the interior point method. */
-static perp_status start_from_interior(bodies* s, course* k, double regularisation)
+static perp_status start_from_interior(bodies* s, course* k, double regularisation, bool until_fold)
 {
     const perp_contact_problem* P = k->P;
     interior_check user = {s, k, INFINITY};
@@ -707,6 +707,7 @@ static perp_status start_from_interior(bodies* s, course* k, double regularisati
                                       .matrix = &s->matrix,
                                       .regularisation = regularisation,
                                       .target = HAND_OVER,
+                                      .until_fold = until_fold,
                                       .limit = s->set.interior,
                                       .residual = interior_residual,
                                       .user = &user};
@@ -1082,8 +1083,8 @@ static perp_status follow_curve(bodies* s, course* k, bool tight, int32_t limit)
 static perp_status start_inside(bodies* s, course* k)
 {
     const bool redundant = k->P->constraint_count > MANY_A_VELOCITY * k->P->dof_count;
-    perp_status status = redundant ? start_from_interior(s, k, SOFT) : PERP_OK;
-    if (redundant && status == PERP_OK && k->now < START) {
+    perp_status status = start_from_interior(s, k, SOFT, !redundant);
+    if (status == PERP_OK && k->now < START && !s->interior->folded) {
         run_from_here(s, k, true, k->now < HAND_OVER ? START_NEAR : START_BUDGET);
     }
     if (status == PERP_OK && !k->out.over && !redundant) {
@@ -1123,7 +1124,7 @@ static perp_status run_attempts(bodies* s, course* k)
             if (attempts[i].regularisation == 0.0) {
                 return_to_best(s, k);
             } else {
-                status = start_from_interior(s, k, attempts[i].regularisation);
+                status = start_from_interior(s, k, attempts[i].regularisation, false);
             }
             k->bold = attempts[i].bold;
             scale_normal_weights(s, P, attempts[i].normal);

@@ -22,6 +22,7 @@ typedef struct perpi_interior_task {
     double regularisation;     /* of u by the change of p, in scaled rows */
     double target;             /* residual at which to stop */
     bool tight;                /* of a curve: its points are always near it */
+    bool until_fold;           /* not of a curve: ends where the central path has turned back */
     int32_t limit;             /* factorisations */
     perpi_interior_residual residual;
     void* user;
@@ -110,6 +111,7 @@ struct perpi_interior_bodies {
     double coupling;        /* of D_tn: 1, or 0 for a step over a fold */
     int32_t products;
     double centring_least;
+    bool folded; /* the last run ended because the path had turned back */
     perpi_interior_curve curve;
 };
 
