@@ -188,6 +188,11 @@ static perp_status limit_plain(perpi_step* step)
     return status;
 }
 
+static bool is_limited(int32_t corrections)
+{
+    return corrections == PERPI_REPAIR_LIMITED || corrections == PERPI_REPAIR_LIMITED_ALL;
+}
+
 /* From the velocities that solved the step to those of the state: angular momentum is kept at
  * the new orientation (momentum.h), and where joints are corrected, poses and velocities are
  * projected. */
@@ -196,6 +201,7 @@ static perp_status complete_state(perpi_step* step)
     perpi_correction* correction = step->correction;
     int32_t* moves = &step->attempts.moves;
     *moves = 0;
+    correction->pushed_count = 0;
     if (step->trial->v_solved != NULL) {
         memcpy(step->trial->v_solved, step->to->v,
                (size_t)step->v_size * sizeof *step->trial->v_solved);
@@ -213,7 +219,7 @@ static perp_status complete_state(perpi_step* step)
         return PERP_OK;
     }
     /* the velocities of a middle step satisfy the joints on average; projecting them costs energy */
-    const bool closes = step->attempts.corrections != PERPI_REPAIR_LIMITED &&
+    const bool closes = !is_limited(step->attempts.corrections) &&
                         !(step->formulation->middle && step->settings.joint_middle);
     memcpy(correction->q_answer, step->to->q, (size_t)step->q_size * sizeof *step->to->q);
     memcpy(correction->v_carried, step->to->v, (size_t)step->v_size * sizeof *step->to->v);
@@ -229,6 +235,7 @@ static perp_status complete_state(perpi_step* step)
         memcpy(step->to->q, correction->q_answer, (size_t)step->q_size * sizeof *step->to->q);
         memcpy(step->to->v, correction->v_carried, (size_t)step->v_size * sizeof *step->to->v);
         *moves = 0;
+        correction->pushed_count = 0;
     }
     if (status == PERP_OK && *moves > 0 && !step->stepper->equilibrium_search) {
         const perpi_ledger_input in = {.f = step->formulation,
@@ -236,7 +243,9 @@ static perp_status complete_state(perpi_step* step)
                                        .contact = step->to->contacts.item,
                                        .q_end = correction->q_answer,
                                        .v_state = correction->v_carried,
-                                       .q_final = step->to->q};
+                                       .q_final = step->to->q,
+                                       .pushed = correction->pushed,
+                                       .pushed_count = correction->pushed_count};
         status = perpi_momentum_restore(&in, &step->momentum_work, step->to->v);
     }
     return status;
@@ -284,8 +293,12 @@ static perp_status limit_corrected(perpi_step* step)
         projection += body->dofs > 0 ? 0.5 * h * body->mass * v3_dot(body->gravity, change) : 0.0;
     }
     bool gains = false, across = false;
-    const bool* loop = step->correction->loop;
+    const bool* loop = step->correction->any_loop ? step->correction->loop : NULL;
     perp_status status = repair_gains(step, loop, projection, &gains);
+    if (status == PERP_OK && !gains && loop != NULL) {
+        loop = NULL;
+        status = repair_gains(step, loop, projection, &gains);
+    }
     if (status != PERP_OK || !gains) {
         return status;
     }
@@ -330,9 +343,8 @@ perp_status perpi_advance_and_correct(perpi_step* step)
 perp_status perpi_complete_state(perpi_step* step)
 {
     perp_status status = complete_state(step);
-    if (status == PERP_OK && step->correction->project != NULL && step->correction->any_loop &&
-        limits_repair(step) && step->attempts.corrections != PERPI_REPAIR_LIMITED &&
-        !step->formulation->middle) {
+    if (status == PERP_OK && step->correction->project != NULL && limits_repair(step) &&
+        !is_limited(step->attempts.corrections) && !step->formulation->middle) {
         status = limit_corrected(step);
     }
     return status == PERP_OK ? finish_joints(step) : status;

@@ -105,6 +105,8 @@ typedef struct perpi_correction {
     double *v, *p;                /* the solution of the projection */
     size_t v_capacity, p_capacity;
     perpi_contact_list closed;
+    int32_t* pushed; /* pairs of bodies of an impact whose contact pushed while poses were moved */
+    size_t pushed_count, pushed_capacity;
     bool* loop;    /* per joint: it is part of a closed loop (repair.h) */
     bool any_loop; /* one of them is */
     double* start; /* reference velocities for the joints' errors: repair.c */
