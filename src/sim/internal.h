@@ -132,7 +132,8 @@ typedef struct perpi_adaptive {
     double* v_end_next;                  /* velocities that solved the second half of the trial */
     double *q_plain, *v_plain, *s_plain; /* the state after it, before extrapolation */
     uint64_t* key;                       /* contacts that took part */
-    size_t key_count, key_capacity;
+    bool* pushed;                        /* likewise: it had an impulse in the second half */
+    size_t key_count, key_capacity, pushed_capacity;
     perpi_penetration* penetration;
     size_t penetration_count, penetration_capacity;
     struct perpi_standing_list* standing; /* per contact of the trial, by itself or by its group */
