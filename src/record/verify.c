@@ -157,7 +157,8 @@ static perp_status limit_joint_rows(verifier* x, bool all)
                                           (size_t)f->problem.dof_count, sizeof(double));
     if (status == PERP_OK) {
         perpi_repair_before(f, perp_scene_model(x->scene), x->v, x->start);
-        perpi_repair_limit(x->formulation, all ? NULL : perpi_sim_loops(x->sim), x->start);
+        perpi_repair_limit(x->formulation, all ? NULL : perpi_sim_loops(x->sim),
+                           perp_scene_model(x->scene)->dimension, x->start);
     }
     return status;
 }

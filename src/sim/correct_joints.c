@@ -152,7 +152,7 @@ static perp_status limit_repair(perpi_step* step, const bool* loop)
     perpi_formulation* f = step->formulation;
     const perp_contact_residual first = step->residual;
     const perp_report first_report = step->report;
-    perpi_repair_limit(f, loop, step->correction->start);
+    perpi_repair_limit(f, loop, step->model->dimension, step->correction->start);
     perp_status status = perpi_step_solve_to(step, step->tolerance);
     step->report.iterations += first_report.iterations;
     step->attempts.corrections = loop != NULL ? PERPI_REPAIR_LIMITED : PERPI_REPAIR_LIMITED_ALL;
@@ -166,8 +166,9 @@ static perp_status limit_repair(perpi_step* step, const bool* loop)
     return status == PERP_OK ? perpi_step_advance(step) : status;
 }
 
-/* Without correction: errors of the start of the step are closed slowly if that gains energy. */
-static perp_status limit_plain(perpi_step* step)
+/* Without correction: errors of the start of the step are closed slowly if that gains energy. *again: if that has no solution or
+ * gains energy, too, the step is solved with errors that are kept, u+ = 0, which gains none. */
+static perp_status limit_plain(perpi_step* step, bool* again)
 {
     bool gains = false;
     const bool* loop = step->correction->any_loop ? step->correction->loop : NULL;
@@ -183,6 +184,11 @@ static perp_status limit_plain(perpi_step* step)
         status = perpi_keep_answer(step);
         if (status == PERP_OK) {
             status = limit_repair(step, loop);
+        }
+        if (status == PERP_OK && loop == NULL &&
+            perpi_repair_gains_still(step->formulation, step->correction->start, step->v_problem,
+                                     step->p_problem)) {
+            *again = step->attempts.simpler = perpi_keep_joint_errors(step);
         }
     }
     return status;
@@ -318,7 +324,7 @@ static perp_status limit_corrected(perpi_step* step)
                : status;
 }
 
-perp_status perpi_advance_and_correct(perpi_step* step)
+perp_status perpi_advance_and_correct(perpi_step* step, bool* again)
 {
     perp_status status = perpi_step_advance(step);
     step->attempts.corrections = 0;
@@ -331,9 +337,9 @@ perp_status perpi_advance_and_correct(perpi_step* step)
         return status;
     }
     if (status == PERP_OK && limits_repair(step)) {
-        status = limit_plain(step);
+        status = limit_plain(step, again);
     }
-    if (status == PERP_OK && step->correction->project != NULL && !step->kept.joints &&
+    if (status == PERP_OK && step->correction->project != NULL && !step->kept.joints && !*again &&
         step->attempts.corrections == 0) {
         status = correct_positions(step);
     }

@@ -325,6 +325,8 @@ PERP_NODISCARD perp_status perpi_keep_closed(perpi_step* step);
 /* fallback.c: after a solve without a solution, simpler contacts or kept overlap; *again: solve
  * again. */
 PERP_NODISCARD perp_status perpi_fall_back(perpi_step* step, bool* again);
+/* Keeps the errors of joints in this step; false: there are none, or they are kept already. */
+bool perpi_keep_joint_errors(perpi_step* step);
 /* After a solution in which a group acts by a feature that overlaps although another one is open, and gains
  * energy by that: a simpler model for the pair; *again: solve again. */
 PERP_NODISCARD perp_status perpi_leave_switch(perpi_step* step, bool* again);
@@ -336,8 +338,8 @@ PERP_NODISCARD perp_status perpi_make_exception(perpi_step* step, uint64_t key,
                                                 const perpi_candidate_rule* rule);
 
 /* correct_joints.c: poses at the end of the step, and the step solved again with the joint
- * errors there. */
-PERP_NODISCARD perp_status perpi_advance_and_correct(perpi_step* step);
+ * errors there. *again: the errors of joints are to be kept, solve again. */
+PERP_NODISCARD perp_status perpi_advance_and_correct(perpi_step* step, bool* again);
 /* From the velocities that solved the step to those of the state. */
 PERP_NODISCARD perp_status perpi_complete_state(perpi_step* step);
 /* The solution and its b, kept by the first and restored by the second. */
