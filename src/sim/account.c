@@ -51,6 +51,8 @@ perp_status perpi_account(perpi_step* step, const perpi_formulation* f, double h
                                  : 0,
         .q_final = projected ? step->to->q : NULL,
         .v_final = projected ? step->to->v : NULL,
+        .pushed = step->correction->pushed,
+        .pushed_count = projected ? step->correction->pushed_count : 0,
     };
     perp_ledger* ledger = &step->trial->info.ledger;
     perpi_ledger_terms(&in, ledger);

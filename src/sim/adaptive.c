@@ -129,6 +129,7 @@ void perpi_sim_adaptive_destroy(perp_sim* sim)
     perpi_trial_destroy(sim->context, &a->whole);
     perpi_trial_destroy(sim->context, &a->half);
     perpi_free(sim->context, a->key);
+    perpi_free(sim->context, a->pushed);
     perpi_free(sim->context, a->penetration);
     if (a->standing != NULL) {
         perpi_free(sim->context, a->standing->item);
@@ -220,26 +221,40 @@ static double extrapolate(perp_sim* sim, double h, perpi_state* end)
     return error;
 }
 
-static perp_status remember_keys(perp_sim* sim, const perpi_contact_list* contacts)
+/* last: of the second half, which leads to the end. */
+static perp_status remember_keys(perp_sim* sim, const perpi_contact_list* contacts, bool last)
 {
     perpi_adaptive* a = &sim->halves;
     const size_t n = contacts->count;
-    const perp_status status =
+    perp_status status =
         perpi_grow(sim->context, &a->key, &a->key_capacity, a->key_count + n, sizeof *a->key);
+    if (status == PERP_OK) {
+        status = perpi_grow(sim->context, &a->pushed, &a->pushed_capacity, a->key_count + n,
+                            sizeof *a->pushed);
+    }
     for (size_t i = 0; status == PERP_OK && i < n; ++i) {
+        a->pushed[a->key_count] = last && contacts->item[i].impulse[0] > 0.0;
         a->key[a->key_count++] = contacts->item[i].key;
     }
     return status;
 }
 
-static bool took_part(const perpi_adaptive* a, uint64_t key)
+/* The part of a contact in the trial. */
+typedef enum trial_part {
+    PART_NONE,
+    PART_OPEN, /* no impulse up to its end: bodies that turn can close it although its linear gap is open */
+    PART_PUSHED,
+} trial_part;
+
+static trial_part part_in_trial(const perpi_adaptive* a, uint64_t key)
 {
-    for (size_t i = 0; i < a->key_count; ++i) {
+    trial_part part = PART_NONE;
+    for (size_t i = 0; i < a->key_count && part != PART_PUSHED; ++i) {
         if (a->key[i] == key) {
-            return true;
+            part = a->pushed[i] ? PART_PUSHED : PART_OPEN;
         }
     }
-    return false;
+    return part;
 }
 
 /* Gap of a contact that penetrated at the start: it is an event only if it gets deeper. */
@@ -269,26 +284,38 @@ static double unknown_depth(const perp_sim* sim, uint64_t key)
     return !known && candidates ? perpi_closed_tolerance(&sim->work, key) : 0.0;
 }
 
-/* Gap of a group: that of its most open member. INFINITY if a member took part in the step,
+/* What a contact that took part without an impulse may be deeper at the end than at the start. */
+static double depth_of_open_part(const perp_sim* sim, uint64_t key, double initial)
+{
+    const double tolerance = perpi_closed_tolerance(&sim->work, key);
+    return initial < -tolerance ? tolerance : tolerance + initial;
+}
+
+/* Gap of a group: that of its most open member. INFINITY if a member had an impulse in the step,
  * because the constraint already bounds its gap. */
 static double group_gap(const perp_sim* sim, const perpi_candidate* candidate, size_t count,
                         const perpi_candidate* of)
 {
     const perpi_adaptive* a = &sim->halves;
     double most = -INFINITY, deepest = 0.0;
+    bool open_part = false;
     for (size_t i = 0; i < count; ++i) { /* group numbers are unique only within a pair of shapes */
         if (candidate[i].group != of->group || candidate[i].shape_a != of->shape_a ||
             candidate[i].shape_b != of->shape_b) {
             continue;
         }
         const uint64_t key = perpi_candidate_key(&candidate[i]);
-        if (took_part(a, key)) {
+        const trial_part part = part_in_trial(a, key);
+        if (part == PART_PUSHED) {
             return INFINITY;
         }
+        open_part = open_part || part == PART_OPEN;
         most = candidate[i].gap > most ? candidate[i].gap : most;
         deepest = initial_penetration(a, key) < deepest ? initial_penetration(a, key) : deepest;
     }
-    return most - deepest + unknown_depth(sim, perpi_candidate_key(of));
+    const uint64_t key = perpi_candidate_key(of);
+    return most - deepest +
+           (open_part ? depth_of_open_part(sim, key, deepest) : unknown_depth(sim, key));
 }
 
 /* The smallest gap at the end of the trial among contacts that took no part in it. */
@@ -302,9 +329,14 @@ static perp_status open_gap(perp_sim* sim, double* gap)
     *gap = INFINITY;
     for (size_t i = 0; status == PERP_OK && i < count; ++i) {
         const uint64_t key = perpi_candidate_key(&candidate[i]);
-        if (candidate[i].gap < *gap && candidate[i].group == 0 && !took_part(&sim->halves, key)) {
-            *gap = fmin(*gap, candidate[i].gap - initial_penetration(&sim->halves, key) +
-                                  unknown_depth(sim, key));
+        const trial_part part = candidate[i].gap < *gap && candidate[i].group == 0
+                                    ? part_in_trial(&sim->halves, key)
+                                    : PART_PUSHED;
+        if (part != PART_PUSHED) {
+            const double initial = initial_penetration(&sim->halves, key);
+            *gap = fmin(*gap, candidate[i].gap - initial +
+                                  (part == PART_OPEN ? depth_of_open_part(sim, key, initial)
+                                                     : unknown_depth(sim, key)));
         }
         if (candidate[i].group != 0) {
             *gap = fmin(*gap, group_gap(sim, candidate, count, &candidate[i]));
@@ -370,7 +402,7 @@ static perp_status half_steps(perp_sim* sim, double h, const perpi_filter* filte
     }
     *sum = a->whole.info;
     a->key_count = 0;
-    status = remember_keys(sim, &a->whole.state.contacts);
+    status = remember_keys(sim, &a->whole.state.contacts, false);
     if (status == PERP_OK) {
         status = perpi_try_step(&sim->work, sim->stepper, &sim->state, 0.5 * h, filter, &a->half);
     }
@@ -390,7 +422,7 @@ static perp_status half_steps(perp_sim* sim, double h, const perpi_filter* filte
     copy(a->v_plain, end->state.v, sim->work.v_size);
     copy(a->s_plain, end->state.memory, sim->work.s_size);
     copy(a->v_end_next, end->v_solved != NULL ? end->v_solved : end->state.v, sim->work.v_size);
-    return remember_keys(sim, &end->state.contacts);
+    return remember_keys(sim, &end->state.contacts, true);
 }
 
 /* The filter of a step of length h. */

@@ -152,7 +152,7 @@ static perp_status limit_repair(perpi_step* step, const bool* loop)
     perpi_formulation* f = step->formulation;
     const perp_contact_residual first = step->residual;
     const perp_report first_report = step->report;
-    perpi_repair_limit(f, loop, step->correction->start);
+    perpi_repair_limit(f, loop, step->model->dimension, step->correction->start);
     perp_status status = perpi_step_solve_to(step, step->tolerance);
     step->report.iterations += first_report.iterations;
     step->attempts.corrections = loop != NULL ? PERPI_REPAIR_LIMITED : PERPI_REPAIR_LIMITED_ALL;
@@ -166,8 +166,9 @@ static perp_status limit_repair(perpi_step* step, const bool* loop)
     return status == PERP_OK ? perpi_step_advance(step) : status;
 }
 
-/* Without correction: errors of the start of the step are closed slowly if that gains energy. */
-static perp_status limit_plain(perpi_step* step)
+/* Without correction: errors of the start of the step are closed slowly if that gains energy. *again: if that has no solution or
+ * gains energy, too, the step is solved with errors that are kept, u+ = 0, which gains none. */
+static perp_status limit_plain(perpi_step* step, bool* again)
 {
     bool gains = false;
     const bool* loop = step->correction->any_loop ? step->correction->loop : NULL;
@@ -184,8 +185,18 @@ static perp_status limit_plain(perpi_step* step)
         if (status == PERP_OK) {
             status = limit_repair(step, loop);
         }
+        if (status == PERP_OK && loop == NULL &&
+            perpi_repair_gains_still(step->formulation, step->correction->start, step->v_problem,
+                                     step->p_problem)) {
+            *again = step->attempts.simpler = perpi_keep_joint_errors(step);
+        }
     }
     return status;
+}
+
+static bool is_limited(int32_t corrections)
+{
+    return corrections == PERPI_REPAIR_LIMITED || corrections == PERPI_REPAIR_LIMITED_ALL;
 }
 
 /* From the velocities that solved the step to those of the state: angular momentum is kept at
@@ -196,6 +207,7 @@ static perp_status complete_state(perpi_step* step)
     perpi_correction* correction = step->correction;
     int32_t* moves = &step->attempts.moves;
     *moves = 0;
+    correction->pushed_count = 0;
     if (step->trial->v_solved != NULL) {
         memcpy(step->trial->v_solved, step->to->v,
                (size_t)step->v_size * sizeof *step->trial->v_solved);
@@ -213,7 +225,7 @@ static perp_status complete_state(perpi_step* step)
         return PERP_OK;
     }
     /* the velocities of a middle step satisfy the joints on average; projecting them costs energy */
-    const bool closes = step->attempts.corrections != PERPI_REPAIR_LIMITED &&
+    const bool closes = !is_limited(step->attempts.corrections) &&
                         !(step->formulation->middle && step->settings.joint_middle);
     memcpy(correction->q_answer, step->to->q, (size_t)step->q_size * sizeof *step->to->q);
     memcpy(correction->v_carried, step->to->v, (size_t)step->v_size * sizeof *step->to->v);
@@ -229,6 +241,7 @@ static perp_status complete_state(perpi_step* step)
         memcpy(step->to->q, correction->q_answer, (size_t)step->q_size * sizeof *step->to->q);
         memcpy(step->to->v, correction->v_carried, (size_t)step->v_size * sizeof *step->to->v);
         *moves = 0;
+        correction->pushed_count = 0;
     }
     if (status == PERP_OK && *moves > 0 && !step->stepper->equilibrium_search) {
         const perpi_ledger_input in = {.f = step->formulation,
@@ -236,7 +249,9 @@ static perp_status complete_state(perpi_step* step)
                                        .contact = step->to->contacts.item,
                                        .q_end = correction->q_answer,
                                        .v_state = correction->v_carried,
-                                       .q_final = step->to->q};
+                                       .q_final = step->to->q,
+                                       .pushed = correction->pushed,
+                                       .pushed_count = correction->pushed_count};
         status = perpi_momentum_restore(&in, &step->momentum_work, step->to->v);
     }
     return status;
@@ -284,8 +299,12 @@ static perp_status limit_corrected(perpi_step* step)
         projection += body->dofs > 0 ? 0.5 * h * body->mass * v3_dot(body->gravity, change) : 0.0;
     }
     bool gains = false, across = false;
-    const bool* loop = step->correction->loop;
+    const bool* loop = step->correction->any_loop ? step->correction->loop : NULL;
     perp_status status = repair_gains(step, loop, projection, &gains);
+    if (status == PERP_OK && !gains && loop != NULL) {
+        loop = NULL;
+        status = repair_gains(step, loop, projection, &gains);
+    }
     if (status != PERP_OK || !gains) {
         return status;
     }
@@ -305,7 +324,7 @@ static perp_status limit_corrected(perpi_step* step)
                : status;
 }
 
-perp_status perpi_advance_and_correct(perpi_step* step)
+perp_status perpi_advance_and_correct(perpi_step* step, bool* again)
 {
     perp_status status = perpi_step_advance(step);
     step->attempts.corrections = 0;
@@ -318,9 +337,9 @@ perp_status perpi_advance_and_correct(perpi_step* step)
         return status;
     }
     if (status == PERP_OK && limits_repair(step)) {
-        status = limit_plain(step);
+        status = limit_plain(step, again);
     }
-    if (status == PERP_OK && step->correction->project != NULL && !step->kept.joints &&
+    if (status == PERP_OK && step->correction->project != NULL && !step->kept.joints && !*again &&
         step->attempts.corrections == 0) {
         status = correct_positions(step);
     }
@@ -330,9 +349,8 @@ perp_status perpi_advance_and_correct(perpi_step* step)
 perp_status perpi_complete_state(perpi_step* step)
 {
     perp_status status = complete_state(step);
-    if (status == PERP_OK && step->correction->project != NULL && step->correction->any_loop &&
-        limits_repair(step) && step->attempts.corrections != PERPI_REPAIR_LIMITED &&
-        !step->formulation->middle) {
+    if (status == PERP_OK && step->correction->project != NULL && limits_repair(step) &&
+        !is_limited(step->attempts.corrections) && !step->formulation->middle) {
         status = limit_corrected(step);
     }
     return status == PERP_OK ? finish_joints(step) : status;

@@ -674,8 +674,8 @@ static void free_correction(perp_context* context, perpi_correction* x)
 {
     perpi_formulation_destroy(x->project);
     perp_contact_solver_destroy(x->solver);
-    void* const owned[] = {x->q_answer,    x->v_carried, x->v,     x->p,
-                           x->closed.item, x->loop,      x->start, x->keep};
+    void* const owned[] = {x->q_answer, x->v_carried, x->v,     x->p,   x->closed.item,
+                           x->pushed,   x->loop,      x->start, x->keep};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(context, owned[i]);
     }

@@ -273,7 +273,7 @@ static bool push_out_smoothly(perpi_step* step)
  * step, and a body between the two may prevent that. With errors kept, a step in which all bodies
  * are at rest is a solution, unless motors (whose laws remain) or prescribed bodies exclude it. The
  * next step tries to close them again. */
-static bool keep_joint_errors(perpi_step* step)
+bool perpi_keep_joint_errors(perpi_step* step)
 {
     if (step->kept.joints || step->model->joint_count == 0 || step->error > 0.0 ||
         step->stepper->evaluation == PERPI_EVALUATE_GEOMETRY) {
@@ -299,7 +299,8 @@ perp_status perpi_fall_back(perpi_step* step, bool* again)
             return status;
         }
     }
-    *again = *again || push_out_smoothly(step) || keep_overlap(step) || keep_joint_errors(step);
+    *again =
+        *again || push_out_smoothly(step) || keep_overlap(step) || perpi_keep_joint_errors(step);
     step->attempts.fallbacks += *again ? 1 : 0;
     return PERP_OK;
 }

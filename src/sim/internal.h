@@ -105,6 +105,8 @@ typedef struct perpi_correction {
     double *v, *p;                /* the solution of the projection */
     size_t v_capacity, p_capacity;
     perpi_contact_list closed;
+    int32_t* pushed; /* pairs of bodies of an impact whose contact pushed while poses were moved */
+    size_t pushed_count, pushed_capacity;
     bool* loop;    /* per joint: it is part of a closed loop (repair.h) */
     bool any_loop; /* one of them is */
     double* start; /* reference velocities for the joints' errors: repair.c */
@@ -130,7 +132,8 @@ typedef struct perpi_adaptive {
     double* v_end_next;                  /* velocities that solved the second half of the trial */
     double *q_plain, *v_plain, *s_plain; /* the state after it, before extrapolation */
     uint64_t* key;                       /* contacts that took part */
-    size_t key_count, key_capacity;
+    bool* pushed;                        /* likewise: it had an impulse in the second half */
+    size_t key_count, key_capacity, pushed_capacity;
     perpi_penetration* penetration;
     size_t penetration_count, penetration_capacity;
     struct perpi_standing_list* standing; /* per contact of the trial, by itself or by its group */
@@ -322,6 +325,8 @@ PERP_NODISCARD perp_status perpi_keep_closed(perpi_step* step);
 /* fallback.c: after a solve without a solution, simpler contacts or kept overlap; *again: solve
  * again. */
 PERP_NODISCARD perp_status perpi_fall_back(perpi_step* step, bool* again);
+/* Keeps the errors of joints in this step; false: there are none, or they are kept already. */
+bool perpi_keep_joint_errors(perpi_step* step);
 /* After a solution in which a group acts by a feature that overlaps although another one is open, and gains
  * energy by that: a simpler model for the pair; *again: solve again. */
 PERP_NODISCARD perp_status perpi_leave_switch(perpi_step* step, bool* again);
@@ -333,8 +338,8 @@ PERP_NODISCARD perp_status perpi_make_exception(perpi_step* step, uint64_t key,
                                                 const perpi_candidate_rule* rule);
 
 /* correct_joints.c: poses at the end of the step, and the step solved again with the joint
- * errors there. */
-PERP_NODISCARD perp_status perpi_advance_and_correct(perpi_step* step);
+ * errors there. *again: the errors of joints are to be kept, solve again. */
+PERP_NODISCARD perp_status perpi_advance_and_correct(perpi_step* step, bool* again);
 /* From the velocities that solved the step to those of the state. */
 PERP_NODISCARD perp_status perpi_complete_state(perpi_step* step);
 /* The solution and its b, kept by the first and restored by the second. */

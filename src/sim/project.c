@@ -102,12 +102,18 @@ static perp_status close_contacts(perpi_step* step, double h)
 {
     const perpi_formulation* f = step->formulation;
     const size_t count = step->to->contacts.count;
-    const perp_status status = perpi_grow(step->context, &step->correction->closed.item,
-                                          &step->correction->closed.capacity, count,
-                                          sizeof *step->correction->closed.item);
+    perp_status status = perpi_grow(step->context, &step->correction->closed.item,
+                                    &step->correction->closed.capacity, count,
+                                    sizeof *step->correction->closed.item);
+    if (status == PERP_OK) {
+        status =
+            perpi_grow(step->context, &step->correction->pushed, &step->correction->pushed_capacity,
+                       2 * count, sizeof *step->correction->pushed);
+    }
     if (status != PERP_OK) {
         return status;
     }
+    step->correction->pushed_count = 0;
     step->correction->closed.count = 0;
     for (size_t i = 0; i < count; ++i) {
         if (step->to->contacts.item[i].layer.theta > 0.0) {
@@ -220,6 +226,29 @@ static void displace_poses(perpi_step* step)
     }
 }
 
+/* Of the pairs of bodies whose contacts push in this move those that took part in the impact before the step and are not known
+ * yet: with it the step is one exchange of momentum. Other bodies without an impulse are displaced, but not turned. Contacts of
+ * a pair follow each other, and there are no more pairs than contacts. */
+static void keep_pushed(const perpi_step* step)
+{
+    perpi_correction* x = step->correction;
+    const double* offset = perpi_step_offset(step);
+    const double* early = offset != NULL ? offset + step->v_size : NULL;
+    for (int32_t i = 0; early != NULL && i < x->project->contact_count; ++i) {
+        const perp_contact* c = &x->closed.item[i];
+        bool known = !(x->p[x->project->constraint[i].row] > 0.0) || early[c->body_a] == 0.0 ||
+                     early[c->body_b] == 0.0;
+        for (size_t k = 0; k < x->pushed_count && !known; ++k) {
+            known = x->pushed[2 * k] == c->body_a && x->pushed[2 * k + 1] == c->body_b;
+        }
+        if (!known) {
+            x->pushed[2 * x->pushed_count] = c->body_a;
+            x->pushed[2 * x->pushed_count + 1] = c->body_b;
+            x->pushed_count += 1;
+        }
+    }
+}
+
 /* The remaining errors of the joints at the current poses. */
 static double joint_errors(const perpi_step* step)
 {
@@ -294,6 +323,7 @@ static perp_status move_poses(perpi_step* step, double h, perp_report* report, i
             break; /* a contact prevents it: the joint stays open, and its error is reported */
         }
         displace_poses(step);
+        keep_pushed(step);
         *moves += 1;
     }
     return keep_better_poses(step, h, first, moves);

@@ -90,6 +90,17 @@ static double step_work(const perp_sim* sim)
     return work > LEAST ? work : LEAST;
 }
 
+/* Limits the work of the solves that follow; most: 0 for none. Projections after a step have a part of their own: a
+ * step stands without them. */
+static void begin_work(perp_sim* sim, double most)
+{
+    static const double PROJECTIONS = 0.1;
+    perpi_contact_solver_begin_work(sim->work.solver, most);
+    if (sim->correction.solver != NULL) {
+        perpi_contact_solver_begin_work(sim->correction.solver, PROJECTIONS * most);
+    }
+}
+
 perp_status perp_sim_step(perp_sim* sim)
 {
     if (perp_sim_finished(sim)) {
@@ -109,7 +120,7 @@ perp_status perp_sim_step(perp_sim* sim)
     }
     bool failed = status != PERP_OK, unsolved = false;
     while (!failed) { /* keep_going has no effect until all else has failed */
-        perpi_contact_solver_begin_work(sim->work.solver, step_work(sim));
+        begin_work(sim, step_work(sim));
         status =
             sim->adaptive ? perpi_drive_adaptive(sim, unsolved) : perpi_drive_fixed(sim, unsolved);
         failed = status != PERP_OK;
@@ -120,7 +131,7 @@ perp_status perp_sim_step(perp_sim* sim)
         failed = false;
         unsolved = true;
     }
-    perpi_contact_solver_begin_work(sim->work.solver, 0.0);
+    begin_work(sim, 0.0);
     /* an impact has no duration: applied forces belong to the step that follows */
     sim->user.announced = status == PERP_OK && sim->trial.info.kind != PERP_STEP_TIME;
     if (!sim->user.announced) {

@@ -256,7 +256,7 @@ static perp_status take_step(perpi_step* step)
             status = review_answer(step, status, &again);
         }
         if (status == PERP_OK && !again) {
-            status = perpi_advance_and_correct(step); /* 4 */
+            status = perpi_advance_and_correct(step, &again); /* 4 */
         }
         if (!again) {
             status = review_motion(step, status, &crossed, &again);

@@ -620,6 +620,39 @@ static bool is_closing(const perpi_formulation* f, const perpi_step_input* in,
     return c->group == 0 && c->gap + in->h * rate < 0.0;
 }
 
+/* The bodies that have a contact with an impulse: f->nearest is one of these, or -1. */
+static void find_pushed(perpi_formulation* f, int32_t bodies, const perp_contact* contact,
+                        int32_t count)
+{
+    for (int32_t i = 0; i < bodies; ++i) {
+        f->nearest[i] = -1;
+    }
+    for (int32_t i = 0; i < count; ++i) {
+        if (contact[i].impulse[0] > 0.0) {
+            f->nearest[contact[i].body_a] = f->nearest[contact[i].body_b] = i;
+        }
+    }
+}
+
+bool perpi_holds_differ(perpi_formulation* f, const perp_model* model, const perp_contact* contact,
+                        int32_t count)
+{
+    const int32_t bodies = (int32_t)model->body_count;
+    bool any = false, differ = false;
+    for (int32_t i = 0; i < bodies; ++i) {
+        any = any || f->hold[i] == PERPI_HOLD_PLAIN || f->hold[i] == PERPI_HOLD_LOST;
+    }
+    if (any) {
+        find_pushed(f, bodies, contact, count);
+    }
+    for (int32_t i = 0; any && i < bodies; ++i) {
+        const bool pushed = f->nearest[i] >= 0, turns = model->body[i].joints == 0;
+        differ = differ || (f->hold[i] == PERPI_HOLD_PLAIN && turns && !pushed) ||
+                 (f->hold[i] == PERPI_HOLD_LOST && turns && pushed);
+    }
+    return differ;
+}
+
 /* How the nearest contact of each body holds its spin; after the prescribed velocities. */
 static void find_holds(perpi_formulation* f, const perpi_step_input* in)
 {
@@ -647,6 +680,13 @@ static void find_holds(perpi_formulation* f, const perpi_step_input* in)
             f->hold[i] = f->hold[i] == PERPI_HOLD_PLAIN && !is_closing(f, in, c) ? PERPI_HOLD_DAMPED
                                                                                  : f->hold[i];
         }
+    }
+    if (in->acted) {
+        find_pushed(f, bodies, in->contact, in->contact_count);
+    }
+    for (int32_t i = 0; in->acted && i < bodies; ++i) {
+        const bool lost = f->hold[i] == PERPI_HOLD_PLAIN && f->nearest[i] < 0;
+        f->hold[i] = lost ? PERPI_HOLD_LOST : f->hold[i];
     }
 }
 

@@ -88,6 +88,7 @@ typedef enum perpi_hold {
     PERPI_HOLD_NONE = 0, /* no contact */
     PERPI_HOLD_PLAIN,
     PERPI_HOLD_DAMPED, /* the velocity-product term after the middle of the step takes energy */
+    PERPI_HOLD_LOST,   /* likewise: a contact that was expected to act has no impulse */
 } perpi_hold;
 /* Of a body with a contact at the point. */
 perpi_hold perpi_hold_at(const perpi_body* body, const perpi_pose* pose, vec3 w,
@@ -327,6 +328,7 @@ typedef struct perpi_step_input {
     const perp_contact* contact;
     int32_t contact_count;
     const perpi_hold* hold; /* per body: how contacts hold its spin; NULL: found from them */
+    bool acted; /* `contact` has the impulses of a solution: only what has one holds a spin */
     const perpi_joint_input* joint; /* one for each joint of the model */
     const double* s;                /* memory of springs and controllers (force_rows.h) */
     /* The state at t + h as found in the previous outer iteration, for steppers that evaluate
@@ -340,6 +342,11 @@ typedef struct perpi_step_input {
         part; /* per body: its perpi_step_part in such a step; NULL: all bodies have the middle */
     const perpi_step_settings* settings;
 } perpi_step_input;
+
+/* Whether these impulses hold the spins otherwise than the problem has it: a body without joints that was
+ * expected to be held has none, or one that had lost its contact has one. */
+bool perpi_holds_differ(perpi_formulation* f, const perp_model* model, const perp_contact* contact,
+                        int32_t count);
 
 /* Value of perp_step_info.corrections for a middle step. */
 #define PERPI_STEP_MIDDLE (-2)

@@ -172,7 +172,7 @@ double perpi_spin_part(const perpi_body* body, perpi_hold hold, double h, vec3 w
     if (body->joints > 0) {
         part = turn <= (body->joints == 1 ? LARGEST_TURN : LARGEST_TURN_OF_A_LINK) ? 0.5 : 1.0;
     } else if (hold != PERPI_HOLD_NONE) {
-        const bool damped = hold == PERPI_HOLD_DAMPED || turn > LARGEST_TURN;
+        const bool damped = hold != PERPI_HOLD_PLAIN || turn > LARGEST_TURN;
         part = 0.5 + (damped ? ROLLING_DAMPING * turn * turn : 0.0);
     }
     return part < 1.0 ? part : 1.0;

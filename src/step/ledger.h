@@ -30,6 +30,8 @@ typedef struct perpi_ledger_input {
     const perp_contact* compression;
     int32_t compression_count;
     const double *q_final, *v_final; /* after poses were moved and velocities projected, or NULL */
+    const int32_t* pushed; /* pairs of bodies that pushed each other while poses were moved */
+    size_t pushed_count;
 } perpi_ledger_input;
 
 /* Computes all terms but change, projection and extrapolation, which the caller computes;

@@ -493,6 +493,7 @@ static perp_status formulate_step(perpi_linear_step* l)
         in->q_end = l->step.q_end;
         in->v_end = l->step.v_solved;
     }
+    in->acted = !l->step.middle;
     if (!l->step.impact) {
         return perpi_formulate(l->f, in);
     }

@@ -13,7 +13,8 @@
  * and after: where a contact without an impulse moves the island as a whole by d, d x P about a
  * fixed point depends on the frame of reference, and must not turn the bodies. Each island then
  * rotates as a whole about its centre of mass by the difference: this is no relative motion, so
- * joints and contacts within it and linear momentum are unchanged.
+ * joints and contacts within it and linear momentum are unchanged. Two bodies of an impact that push
+ * each other while the poses of the step after it are moved are of one island.
  *
  * The account does not repeat this computation: it compares the states before and after the step
  * with the external forces. The difference is the error of contacts and joints.
@@ -139,6 +140,9 @@ static bool find_islands(const perpi_ledger_input* in, const perpi_momentum_work
     }
     exchange_at_contacts(in, work, in->contact, f->contact_count);
     exchange_at_contacts(in, work, in->compression, in->compression_count);
+    for (size_t i = 0; i < in->pushed_count; ++i) {
+        exchange(in, work, in->pushed[2 * i], in->pushed[2 * i + 1]);
+    }
     for (size_t i = 0; i < model->joint_count; ++i) {
         exchange(in, work, model->joint[i].body[0], model->joint[i].body[1]);
     }

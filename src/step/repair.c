@@ -9,13 +9,14 @@
  * second order requires unbounded velocities. A step whose joints would gain more energy than a
  * part of what they exchange is solved again with
  *     u+ = -u- + PART (u- - error/h),
- * which conserves the energy up to that part, for any configuration. The remaining error is
+ * which conserves the energy of the joints up to that part, for any configuration. The remaining error is
  * corrected in later steps. A rope that is too long does not reverse its speed, u+ >= -PART
  * error/h: it gains no more than p u+. Mechanisms without closed loops have no singular
  * configurations; they are changed only where bodies turn by radians in a step, so that the error
  * of a step is as large as an arm, and closing it would give most of the energy of the motion.
  */
 #include "step/frames.h"
+#include "step/joint_rows.h"
 #include "step/repair.h"
 
 /* Relative to the energy that the joints exchange: the part that they may gain in a step. */
@@ -71,13 +72,16 @@ void perpi_repair_find_loops(const perp_model* model, int32_t* tree, bool* loop)
     }
 }
 
+/* Limits are among the rows where these are those of all joints. */
 static bool repairs(const perpi_formulation* f, const bool* loop, int32_t k)
 {
-    return (loop == NULL || loop[f->place[k].joint]) && f->place[k].slot == 0;
+    const int32_t slot = f->place[k].slot;
+    const bool limit = slot == 1 + PERPI_LAW_LOWER || slot == 1 + PERPI_LAW_UPPER;
+    return loop == NULL ? slot == 0 || limit : loop[f->place[k].joint] && slot == 0;
 }
 
-/* Of the rows of slot 0 those of ropes alone are not equalities. */
-static bool is_rope(const perp_constraint* c)
+/* A rope or a limit: the others of these rows are equalities. */
+static bool is_one_sided(const perp_constraint* c)
 {
     return c->kind == PERP_CONSTRAINT_BOUNDED;
 }
@@ -119,6 +123,35 @@ static double motion_scale(const perpi_formulation* f, const double* before, con
     return sum;
 }
 
+/* Twice the energy that joints and contacts give together in a step whose velocities change from before to v: p . u+ less
+ * |v - before|^2_M/2. */
+static double gain_of_rows(const perpi_formulation* f, const double* before, const double* v,
+                           const double* p)
+{
+    double sum = 0.0;
+    for (int32_t index = 0; index < f->contact_count + f->joint_count; ++index) {
+        const perp_constraint* c = &f->constraint[index];
+        const bool counts = index < f->contact_count || repairs(f, NULL, index - f->contact_count);
+        for (int32_t r = 0; counts && r < c->rows; ++r) {
+            const double given = f->given[c->row + r];
+            sum += 2.0 * p[c->row + r] * (perpi_formulation_speed(f, index, r, v) + given);
+        }
+    }
+    const double* M = f->M;
+    for (int32_t block = 0; block < f->problem.block_count; ++block) {
+        const int32_t first = f->dof[block], n = f->dof[block + 1] - first;
+        for (int32_t i = 0; i < n; ++i) {
+            double change = 0.0;
+            for (int32_t k = 0; k < n; ++k) {
+                change += M[i * n + k] * (v[first + k] - before[first + k]);
+            }
+            sum -= (v[first + i] - before[first + i]) * change;
+        }
+        M += n * n;
+    }
+    return sum;
+}
+
 bool perpi_repair_gains(const perpi_formulation* f, const bool* loop, const double* before,
                         const double* v, const double* p, double projection)
 {
@@ -139,22 +172,74 @@ bool perpi_repair_gains(const perpi_formulation* f, const bool* loop, const doub
     }
     const double gain = most < work ? most : work;
     const double least = loop != NULL ? LEAST_GAIN : LEAST_GAIN_OPEN;
-    return gain > LARGEST_GAIN * size && gain > least * motion;
+    if (gain > LARGEST_GAIN * size && gain > least * motion) {
+        return true;
+    }
+    /* contacts may pass on what the joints give */
+    return loop == NULL && most > least * motion &&
+           2.0 * projection + gain_of_rows(f, before, v, p) > least * motion;
 }
 
-void perpi_repair_limit(perpi_formulation* f, const bool* loop, const double* before)
+bool perpi_repair_gains_still(const perpi_formulation* f, const double* before, const double* v,
+                              const double* p)
+{
+    return gain_of_rows(f, before, v, p) > LEAST_GAIN_OPEN * motion_scale(f, before, v);
+}
+
+/* Whether a row of a constraint turns bodies only. */
+static bool is_angular(const perpi_formulation* f, const perp_constraint* c, int32_t linear,
+                       int32_t r)
+{
+    const double* J = f->J + c->jac;
+    bool angular = true;
+    for (int side = 0; side < 2; ++side) {
+        const int32_t block = c->block[side];
+        const int32_t n = block >= 0 ? f->dof[block + 1] - f->dof[block] : 0;
+        for (int32_t k = 0; k < linear && k < n; ++k) {
+            angular = angular && J[r * n + k] == 0.0;
+        }
+        J += c->rows * n;
+    }
+    return angular;
+}
+
+/* The part of the errors of a joint's linear and angular rows that is closed. Where bodies turn by radians in a step errors are
+ * arms, and a tenth of error/h is more than the speeds: not more than a tenth of these. */
+static void closed_parts(const perpi_formulation* f, int32_t index, int32_t linear,
+                         const double* before, double part[2])
+{
+    const perp_constraint* c = &f->constraint[index];
+    double speed[2] = {0.0, 0.0}, repair[2] = {0.0, 0.0};
+    for (int32_t r = 0; r < c->rows; ++r) {
+        const int kind = is_angular(f, c, linear, r);
+        const double given = f->given[c->row + r];
+        speed[kind] += fabs(perpi_formulation_speed(f, index, r, before) + given);
+        repair[kind] += fabs(f->b[c->row + r] - given);
+    }
+    for (int kind = 0; kind < 2; ++kind) {
+        part[kind] = repair[kind] > speed[kind] ? PART * (speed[kind] / repair[kind]) : PART;
+    }
+}
+
+void perpi_repair_limit(perpi_formulation* f, const bool* loop, int32_t linear,
+                        const double* before)
 {
     for (int32_t k = 0; k < f->joint_count; ++k) {
         const int32_t index = f->contact_count + k;
         const perp_constraint* c = &f->constraint[index];
+        double part[2] = {PART, PART};
+        if (loop == NULL && repairs(f, loop, k)) {
+            closed_parts(f, index, linear, before, part);
+        }
         for (int32_t r = 0; repairs(f, loop, k) && r < c->rows; ++r) {
             const double given = f->given[c->row + r];
             const double u = perpi_formulation_speed(f, index, r, before) + given;
             const double repair = f->b[c->row + r] - given;
-            if (!is_rope(c)) {
-                f->b[c->row + r] = given + u + PART * (repair - u);
-            } else if (repair < 0.0) { /* too long; a slack rope keeps its length */
-                f->b[c->row + r] = given + PART * repair;
+            const double closed = part[is_angular(f, c, linear, r)];
+            if (!is_one_sided(c)) {
+                f->b[c->row + r] = given + u + closed * (repair - u);
+            } else if (repair < 0.0) { /* too long, or too far; others keep their gap */
+                f->b[c->row + r] = given + closed * repair;
             }
         }
     }

@@ -19,7 +19,12 @@ void perpi_repair_before(const perpi_formulation* f, const perp_model* model, co
  * energy added after the step. loop NULL, here and below: all joints. */
 bool perpi_repair_gains(const perpi_formulation* f, const bool* loop, const double* before,
                         const double* v, const double* p, double projection);
-/* Writes f->b so that errors are closed slowly. */
-void perpi_repair_limit(perpi_formulation* f, const bool* loop, const double* before);
+/* Whether joints and contacts together do, of a step that closes errors slowly: the velocities of joints are reversed
+ * there, and contacts can gain by it. */
+bool perpi_repair_gains_still(const perpi_formulation* f, const double* before, const double* v,
+                              const double* p);
+/* Writes f->b so that errors are closed slowly; linear: the dimension of the model. */
+void perpi_repair_limit(perpi_formulation* f, const bool* loop, int32_t linear,
+                        const double* before);
 
 #endif

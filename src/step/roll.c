@@ -581,7 +581,8 @@ static perp_status solve_parts(perpi_step* step, bool* done)
     }
     if (status == PERP_OK && within) {
         step->report.outcome = PERP_OUTCOME_SOLVED;
-        *done = true;
+        *done = !perpi_holds_differ(step->formulation, step->model, step->to->contacts.item,
+                                    (int32_t)step->to->contacts.count);
     }
     return status;
 }

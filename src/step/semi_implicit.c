@@ -1,5 +1,6 @@
 /* src/step/semi_implicit.c - solution of a step whose laws are linearised about its start: one
  * problem. */
+#include "step/pack.h"
 #include "step/roll.h"
 #include "step/smooth_step.h"
 #include "step/step.h"
@@ -49,19 +50,18 @@ static perp_status solve_tense_joints(perpi_step* step, const perpi_step_input* 
 }
 
 /* The problem with the directions of the start. */
-static perp_status solve_start(perpi_step* step)
+static perp_status solve_formulated(perpi_step* step, const perpi_step_input* in)
 {
-    const perpi_step_input in = perpi_step_inputs(step);
-    perp_status status = perpi_step_formulate(step, &in, step->from->v);
+    perp_status status = perpi_step_formulate(step, in, step->from->v);
     bool solved = false;
     if (status == PERP_OK && !step->settings.joint_middle) {
-        status = solve_tense_joints(step, &in, &solved);
+        status = solve_tense_joints(step, in, &solved);
     }
     if (status != PERP_OK || solved) {
         return status;
     }
     if (status == PERP_OK && step->smooth != NULL) {
-        return perpi_smooth_solve(step->smooth, &in, step->v_problem, step->p_problem,
+        return perpi_smooth_solve(step->smooth, in, step->v_problem, step->p_problem,
                                   &step->report);
     }
     if (status == PERP_OK && step->direct) {
@@ -81,6 +81,35 @@ static perp_status solve_start(perpi_step* step)
         if (status == PERP_OK) {
             status = perpi_step_close_ties(step, options);
         }
+    }
+    return status;
+}
+
+/* Whether contacts hold the spins of the bodies otherwise than the problem has it, by its solution. */
+static bool have_holds_changed(perpi_step* step)
+{
+    const bool start = step->smooth == NULL && step->formulation->midway &&
+                       !step->formulation->middle && step->report.outcome == PERP_OUTCOME_SOLVED;
+    if (start) {
+        perpi_unpack(step->formulation, step->model, step->v_problem, step->p_problem,
+                     step->to->contacts.item, step->to->joint);
+    }
+    return start && perpi_holds_differ(step->formulation, step->model, step->to->contacts.item,
+                                       (int32_t)step->to->contacts.count);
+}
+
+/* A contact that was expected to act holds the spin of a body at the middle of the step, and the body
+ * gains energy if it does not act after all: a neighbour that would have fallen onto it is held by others.
+ * Such a body turns as a free one, in a second solve; if it is pushed there, the first one stands. */
+static perp_status solve_start(perpi_step* step)
+{
+    perpi_step_input in = perpi_step_inputs(step);
+    perp_status status = solve_formulated(step, &in);
+    for (int i = 0; i < 2 && status == PERP_OK && have_holds_changed(step); ++i) {
+        const int32_t iterations = step->report.iterations;
+        in.acted = i == 0;
+        status = solve_formulated(step, &in);
+        step->report.iterations += iterations;
     }
     return status;
 }

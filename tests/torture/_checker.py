@@ -136,6 +136,10 @@ class Checker:
         self.stepper = stepper if isinstance(stepper, str) else stepper["type"]
         self.midpoint = isinstance(stepper, dict) and stepper.get("midpoint")
         self.adaptive = isinstance(scene.get("step"), dict)
+        contact = scene.get("contact", "auto")
+        contact = contact if isinstance(contact, str) else contact["type"]
+        # Their law is about a vertex and the edges that it can meet: two corners may pass through each other.
+        self.by_vertices = self.dim == 2 and contact in ("lnc", "disjunctive")
         self.joints, self.forces = scene.get("joints", []), scene.get("forces", [])
         # A gear acts on the bodies of two joints, which for momentum are then one group.
         named = {j["name"]: (row, j) for row, j in enumerate(self.joints)}
@@ -644,15 +648,21 @@ class Checker:
         depth = np.full(len(frames), -np.inf)
         xa, Ra, xb, Rb = rec.x[frames, i], rec.R[frames, i], rec.x[frames, j], rec.R[frames, j]
         for one, other, x1, R1, x2, R2 in ((A, B, xa, Ra, xb, Rb), (B, A, xb, Rb, xa, Ra)):
+            def seen_by_one(b, points):
+                world = x2[:, None] + np.einsum("kij,pj->kpi", R2, b.p + points @ b.R.T)
+                return np.einsum("kji,kpj->kpi", R1, world - x1[:, None])  # in the frame of `one`
+
             for b in other.primitives:
-                local = b.p + b.points @ b.R.T
-                world = x2[:, None] + np.einsum("kij,pj->kpi", R2, local)
-                seen = np.einsum("kji,kpj->kpi", R1, world - x1[:, None])  # in the frame of `one`
+                seen = seen_by_one(b, b.points)
                 for n, c in one.halfspaces:
                     depth = np.maximum(depth, (c - seen @ n + b.radii).max(1))
                 for a in one.primitives:
-                    y = (seen - a.p) @ a.R
-                    depth = np.maximum(depth, (a.depth(y) + b.radii).max(1))
+                    if self.by_vertices and a.outline is not None and b.outline is not None:
+                        y = (seen_by_one(b, b.outline) - a.p) @ a.R
+                        depth = np.maximum(depth, geo.vertex_depth(a.outline, y))
+                    else:
+                        y = (seen - a.p) @ a.R
+                        depth = np.maximum(depth, (a.depth(y) + b.radii).max(1))
         return depth
 
     def with_kept_overlap(self, i, j, room, deep):

@@ -62,6 +62,7 @@ class Primitive:
         self.points, self.radii = np.asarray(points, float), np.asarray(radii, float)
         self.depth, self.inradius, self.bound = depth, inradius, bound
         self.plate = plate  # half sizes of a box
+        self.outline = None  # of a convex polygon: vertices counterclockwise
         self.R, self.p = None, None
 
 
@@ -105,8 +106,11 @@ def box(half):
     points = np.concatenate([np.zeros((1, dim)), corners, faces])
     radii = np.zeros(len(points))
     radii[0] = min(half)
-    return Primitive(points, radii, depth_box(half), min(half), float(np.linalg.norm(half)),
+    made = Primitive(points, radii, depth_box(half), min(half), float(np.linalg.norm(half)),
                      np.asarray(half, float))
+    if dim == 2:
+        made.outline = corners[[0, 2, 3, 1]]
+    return made
 
 
 def capsule(r, length):
@@ -158,8 +162,10 @@ def polygon(vertices):
         planes = np.c_[n, np.einsum("ij,ij->i", n, v)]
         centre = v.mean(0)
         r = float((planes[:, 2] - n @ centre).min())
-        return Primitive(np.concatenate([[centre], v, middle]), [r] + [0] * (2 * len(v)),
+        made = Primitive(np.concatenate([[centre], v, middle]), [r] + [0] * (2 * len(v)),
                          depth_planes(planes, v), r, bound)
+        made.outline = v
+        return made
 
     def depth(x):  # any outline: even-odd rule and the distance to the edges
         rel = x[..., None, :] - v
@@ -174,6 +180,20 @@ def polygon(vertices):
         return np.where(odd, distance, -distance)
     return Primitive(np.concatenate([v, middle]), np.zeros(2 * len(v)), depth,
                      float(length.min()) / 2, bound)
+
+
+def vertex_depth(a, x):
+    """The greatest depth of a vertex of the outline x (frames, vertices, 2; in the frame of the outline a) below the edge of a
+    that is nearest to it, of vertices that are the first of their outline to meet that edge; -inf: there is none inside."""
+    e = np.roll(a, -1, 0) - a
+    n = np.stack([e[:, 1], -e[:, 0]], 1) / np.linalg.norm(e, axis=1)[:, None]
+    below = np.einsum("ij,ij->i", n, a) - x @ n.T
+    edge, least = below.argmin(-1), below.min(-1)
+    out = n[edge]  # of the nearest edge
+    first = np.ones(least.shape, bool)
+    for other in (np.roll(x, 1, 1), np.roll(x, -1, 1)):  # neighbours are further out
+        first &= ((other - x) * out).sum(-1) >= 0
+    return np.where(first & (least > 0), least, -np.inf).max(1)
 
 
 def polyhedron(vertices):

@@ -13,6 +13,7 @@ from _cli import h5py, main, perp, test  # noqa: E402
 import numpy as np  # noqa: E402
 
 import _checker  # noqa: E402
+import _geometry  # noqa: E402
 
 
 def record(scene, path="r.h5"):
@@ -86,6 +87,18 @@ def a_shifted_pose_is_found():
         q[60:, 9] -= 0.08
         f["state/q"][...] = q
     assert "overlap" in falsify(path, sink)
+
+
+@test
+def corners_that_pass_count_as_apart_for_models_of_vertices_and_edges():
+    """A wedge whose tip is in the line of the lower side of a square, and one whose tip is pressed into its side."""
+    square = np.array([[0, 0], [2, 0], [2, 2], [0, 2]], float)
+    under = np.array([[[1, 0], [9, 0], [5, 6]]], float)
+    into = np.array([[[1.6, 1], [9, -2], [9, 4]]], float)
+    assert _geometry.vertex_depth(square, under)[0] == -np.inf
+    assert abs(_geometry.vertex_depth(square, into)[0] - 0.4) < 1e-12
+    # in the frame of the wedge: its sides are below no vertex that would meet them first
+    assert _geometry.vertex_depth(under[0], square[None])[0] == -np.inf
 
 
 @test

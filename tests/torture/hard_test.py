@@ -31,6 +31,11 @@ ACCOUNTS = (
     (6000026, "poses moved to close joints displace a body beside them, but do not turn it"),
     (6003443, "lnc: a group that acts by a feature far inside the other body gains no energy"),
     (6000610, "the same in a stack at rest, disjunctive with implicit"),
+    (8002550, "a body whose contact was expected to act and does not turns as a free one"),
+    (8003131, "long arms after an impact: corrected joints of open mechanisms are closed slowly, too"),
+    (7410573, "disjunctive: two corners may pass through each other"),
+    (9000527, "adaptive: a contact that took part without an impulse is closed by the turn of its bodies"),
+    (9001331, "bodies of an impact that push each other while poses are moved keep their angular momentum together"),
     (6001580, "a light body between a heavy one and the world: joints are closed to more than the certificate"),
 )
 FAILED = (  # words of the message, and of perp solve with the problem file
