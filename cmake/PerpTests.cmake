@@ -69,7 +69,8 @@ set(perp_test_cost
 set(perp_test_full
     physics/energy physics/gradient physics/gradient_middle physics/gradient_roll physics/impulse_scale
     physics/momentum physics/pile physics/pile_groups physics/roll physics/smooth_gradient_cases physics/throws
-    unit/collide/collider unit/collide/crossing unit/collide/polyhedron_deep unit/record/verify cli/grasp_map.py
+    unit/collide/collider unit/collide/crossing unit/collide/distance unit/collide/polyhedron_deep
+    unit/record/verify fault/record_fault cli/grasp_map.py
     cli/record.py cli/units.py cli/estimate.py torture/short.py)
 
 # Each test runs in a directory of its own, so that files it writes cannot meet another's.
@@ -126,8 +127,15 @@ foreach(source ${perp_test_sources})
     get_filename_component(stem ${name} NAME)
     add_executable(${target} tests/${source})
     perp_defaults(${target})
-    # Most of a test's time is the library's: -O2, or -Og with sanitizers, costs the compiler more than it saves.
-    target_compile_options(${target} PRIVATE $<IF:$<CONFIG:Release>,-O1,$<$<BOOL:${perp_sanitized}>:-O0>>)
+    # Most of a test's time is the library's: -O2 costs the compiler more than it saves, and so does -O1 where a test has no
+    # loops of its own.
+    if(name MATCHES "^(conform|unit/(collide|shape|solve))/" AND NOT perp_sanitized)
+        target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+    elseif(perp_sanitized)
+        target_compile_options(${target} PRIVATE -O0)
+    else()
+        target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O0>)
+    endif()
     set_target_properties(${target} PROPERTIES OUTPUT_NAME ${stem}
         RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/${directory})
     target_include_directories(${target} PRIVATE

@@ -171,7 +171,7 @@ TEST(planar_motions_agree_with_brute_force)
     random_state = 34;
     enum { SAMPLES = 600, MOTIONS = MOTIONS_IN_SPACE / 4 };
     int crossed = 0, met = 0, apart = 0, unclear = 0;
-    const int motions = perp_test_full() ? MOTIONS : MOTIONS / 3;
+    const int motions = perp_test_full() || MOTIONS < 2000 ? MOTIONS : MOTIONS / 3;
     for (int k = 0; k < motions; ++k) {
         perpi_shape s[2];
         perpi_path path[2];
