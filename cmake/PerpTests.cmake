@@ -65,6 +65,14 @@ set(perp_test_cost
     unit/collide/polyhedron=3 unit/collide/smooth_polytope=3 unit/contact/derivative=3 unit/record/edited=3
     unit/study/estimate_filter=3 unit/study/mpec=3 viewer/study.sh=3)
 
+# Once more for `make test-slow`, as NAME_slow and with all repetitions (PERP_TEST_FULL): what `make test` runs in part.
+set(perp_test_full
+    physics/energy physics/gradient physics/gradient_middle physics/gradient_roll physics/impulse_scale
+    physics/momentum physics/pile physics/pile_groups physics/roll physics/smooth_gradient_cases physics/throws
+    unit/collide/collider unit/collide/crossing unit/collide/distance unit/collide/polyhedron_deep
+    unit/record/verify fault/record_fault cli/grasp_map.py
+    cli/record.py cli/units.py cli/estimate.py torture/short.py)
+
 # Each test runs in a directory of its own, so that files it writes cannot meet another's.
 function(perp_describe_test name stem)
     string(REGEX MATCH "^[^/]+" label "${name}")
@@ -84,6 +92,9 @@ function(perp_describe_test name stem)
     set(environment "${perp_test_environment}")
     if(label MATCHES "^python")
         list(APPEND environment ${perp_python_environment})
+    endif()
+    if(stem MATCHES "slow$")
+        list(APPEND environment PERP_TEST_FULL=1)
     endif()
     set(scratch ${PROJECT_BINARY_DIR}/tests/scratch/${name})
     file(MAKE_DIRECTORY ${scratch})
@@ -116,8 +127,15 @@ foreach(source ${perp_test_sources})
     get_filename_component(stem ${name} NAME)
     add_executable(${target} tests/${source})
     perp_defaults(${target})
-    # Most of a test's time is the library's: -O2, or -Og with sanitizers, costs the compiler more than it saves.
-    target_compile_options(${target} PRIVATE $<IF:$<CONFIG:Release>,-O1,$<$<BOOL:${perp_sanitized}>:-O0>>)
+    # Most of a test's time is the library's: -O2 costs the compiler more than it saves, and so does -O1 where a test has no
+    # loops of its own.
+    if(name MATCHES "^(conform|unit/(collide|shape|solve))/" AND NOT perp_sanitized)
+        target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+    elseif(perp_sanitized)
+        target_compile_options(${target} PRIVATE -O0)
+    else()
+        target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O0>)
+    endif()
     set_target_properties(${target} PROPERTIES OUTPUT_NAME ${stem}
         RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/${directory})
     target_include_directories(${target} PRIVATE
@@ -136,6 +154,10 @@ foreach(source ${perp_test_sources})
     endif()
     add_test(NAME ${name} COMMAND ${target})
     perp_describe_test(${name} ${stem})
+    if(name IN_LIST perp_test_full)
+        add_test(NAME ${name}_slow COMMAND ${target})
+        perp_describe_test(${name}_slow ${stem}_slow)
+    endif()
 endforeach()
 # Counts calls into the library without counters in it.
 target_link_options(test_unit_solve_cost PRIVATE
@@ -159,6 +181,11 @@ foreach(script ${perp_test_scripts})
         add_test(NAME ${name} COMMAND bash ${PROJECT_SOURCE_DIR}/tests/${script})
     endif()
     perp_describe_test(${name} ${stem})
+    if(name IN_LIST perp_test_full)
+        string(REPLACE ".py" "_slow.py" slow ${name})
+        add_test(NAME ${slow} COMMAND ${PERP_PYTHON} ${PROJECT_SOURCE_DIR}/tests/${script})
+        perp_describe_test(${slow} ${stem}_slow)
+    endif()
 endforeach()
 
 if(PERP_FUZZ AND TARGET perp_static)

@@ -16,6 +16,10 @@
  * The last line is `NAME: N passed, N failed[, N skipped]`. The exit status is 1 if a test failed
  * or none ran, else 0; it is never a count, of which the system would keep only eight bits.
  *
+ * A test that repeats one thing with many parameters takes part of them in `make test`, and all of them
+ * where perp_test_full() holds: in `make test-slow`, which runs some programs once more (PerpTests.cmake
+ * lists them), and by hand with PERP_TEST_FULL=1.
+ *
  * Every comparison of doubles is written so that NaN fails it. A test that made no check at all
  * fails: a loop over nothing must not look like a proof.
  */
@@ -47,6 +51,12 @@ typedef struct perp_test_state {
     int failures;        /* of these */
     const char* skipped; /* reason, or NULL */
 } perp_test_state;
+
+/* All repetitions, not part of them. */
+static inline bool perp_test_full(void)
+{
+    return getenv("PERP_TEST_FULL") != NULL;
+}
 
 static perp_test_case* perp_test_first;
 static perp_test_state perp_test_now;

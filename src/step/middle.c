@@ -39,6 +39,9 @@ static const double GOAL = 1e-13;
 static const double ENOUGH = 1e-11;
 static const double SQUARED = 1e-9;
 static const double QUICK = 0.01;
+/* Below this the factors of a point serve the points after it: with them an error becomes some twenty times
+ * its product with this one. */
+static const double CLOSE = 1e-5;
 /* h^2 omega^2 / 2 of a body that its joints pull straight, omega the frequency at which it turns to and fro:
  * beyond this a step with the directions of the start is unstable. */
 static const double STIFF = 2.0;
@@ -450,25 +453,27 @@ perp_status perpi_middle_unbalance(perpi_step* step, double h, double* z, double
 }
 
 /* Factors the equations at the formulated point, unless it is good enough. *error: of the point; infinite if
- * there are no factors. */
-static perp_status linearise(perpi_step* step, double h, bool solved, const double before[2],
-                             double* error, bool* good)
+ * there are no factors. factored: the factors of an earlier point serve. */
+static perp_status linearise(perpi_step* step, double h, bool solved, bool factored,
+                             const double before[2], double* error, bool* good)
 {
     perpi_formulation* f = step->formulation;
     perpi_joint_system* s = step->system;
     const middle_room at = room_of(step);
     double* R = perpi_joint_system_R(s);
-    bool taken = false;
+    bool taken = factored;
+    perp_status status = PERP_OK;
     *error = INFINITY;
     *good = false;
     memset(at.e, 0, (size_t)f->rows * sizeof *at.e);
     memcpy(R, f->J, f->jac * sizeof *R);
     const double open = perpi_formulation_end_rows(f, step->model, h, step->to->q, step->input,
                                                    step->p_problem, at.e, R);
-    find_stiffness(step, h, R, at.K);
-    find_turns(step, h, at.G, at.K);
-    const perp_status status =
-        perpi_joint_system_begin(s, f, solved ? step->p_problem : NULL, at.K, &taken);
+    if (!factored) {
+        find_stiffness(step, h, R, at.K);
+        find_turns(step, h, at.G, at.K);
+        status = perpi_joint_system_begin(s, f, solved ? step->p_problem : NULL, at.K, &taken);
+    }
     if (status != PERP_OK || !taken) {
         return status;
     }
@@ -484,7 +489,7 @@ static perp_status linearise(perpi_step* step, double h, bool solved, const doub
     }
     follow_turns(step, at.G,
                  R); /* not of a good point: a projection of velocities takes R as it is */
-    if (!isfinite(*error) || !perpi_joint_system_factor(s, f, R)) {
+    if (!isfinite(*error) || (!factored && !perpi_joint_system_factor(s, f, R))) {
         *error = INFINITY;
     }
     return PERP_OK;
@@ -519,7 +524,8 @@ static perp_status improve(perpi_step* step, double h, bool solved, const double
                            double* error, bool* good)
 {
     perpi_formulation* f = step->formulation;
-    const perp_status status = linearise(step, h, solved, before, error, good);
+    const bool factored = before[0] > 0.0 && before[0] <= CLOSE && !has_laws(f);
+    const perp_status status = linearise(step, h, solved, factored, before, error, good);
     if (status == PERP_OK && !*good && isfinite(*error)) {
         const middle_room at = room_of(step);
         take_newton_step(step, has_laws(f), at.z, at.e, step->v_problem, step->p_problem);
@@ -537,7 +543,7 @@ perp_status perpi_middle_newton(perpi_step* step, double h, bool solved, const d
         return status;
     }
     perpi_formulation_gather_v(f, step->model, step->to->v, step->v_problem);
-    status = linearise(step, h, solved, before, error, good);
+    status = linearise(step, h, solved, false, before, error, good);
     if (status == PERP_OK && !*good && isfinite(*error)) {
         const middle_room at = room_of(step);
         perpi_joint_system_apply(step->system, f, slope->z);

@@ -17,6 +17,7 @@ except ImportError:
 
 PERP = os.environ.get("PERP", "perp")
 SOURCE = os.environ.get("PERP_SOURCE", os.path.join(os.path.dirname(__file__), "..", ".."))
+FULL = "PERP_TEST_FULL" in os.environ  # all repetitions: make test-slow
 TESTS = []
 
 

@@ -3,6 +3,7 @@ import json
 import os
 import sqlite3
 import subprocess
+import time
 
 from _cli import PERP
 
@@ -47,6 +48,17 @@ def good(*words, **more):
     done = perp(*words, **more)
     assert done.returncode == 0, (words, done.returncode, done.stdout, done.stderr)
     return done
+
+
+def wait_for_rows(database, process):
+    """Until the process has stored a run: then it also listens to signals, however busy the machine is."""
+    while process.poll() is None:
+        try:
+            if os.path.exists(database) and rows(database):
+                return
+        except sqlite3.OperationalError:  # no table yet
+            pass
+        time.sleep(0.01)
 
 
 def rows(database, columns="*"):

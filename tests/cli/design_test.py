@@ -16,7 +16,7 @@ import time
 import sweep_test
 from _cli import PERP, SOURCE, TESTS, main, test
 from _design import DESIGN, METHODS, POINT, design, evaluations, refused, solve, tables, unknowns
-from _study import good, perp, rows, write
+from _study import good, perp, rows, wait_for_rows, write
 
 TESTS.clear()  # those of the other file
 
@@ -365,11 +365,7 @@ def an_interrupted_design_says_how_to_go_on():
     name = design("slow", scene, stop={"evaluations": 100000, "tolerance": 1e-12})
     process = subprocess.Popen([PERP, "design", name, "--out", "slow.db", "--jobs", "1", "--json"], stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, text=True)
-    for _ in range(200):  # until it has begun
-        time.sleep(0.05)
-        if os.path.exists("slow.db") and process.poll() is None:
-            break
-    time.sleep(0.3)
+    wait_for_rows("slow.db", process)
     process.send_signal(signal.SIGINT)
     out, error = process.communicate(timeout=60)
     assert process.returncode == 3 and json.loads(out)["status"] == "interrupted", (out, error)

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 
-from _cli import PERP, h5py, main, perp, test, write_planar, write_scene
+from _cli import FULL, PERP, h5py, main, perp, test, write_planar, write_scene
 from _recording import forge, frame_hashes
 
 import numpy
@@ -103,8 +103,8 @@ def a_flipped_bit_in_any_dataset_or_attribute_is_found():
         if len(data) == 0:
             continue
         # the ends and somewhere between
-        bits = {0, 8 * len(data) - 1, generator.randrange(8 * len(data))}
-        for bit in bits:
+        bits = [0, 8 * len(data) - 1, generator.randrange(8 * len(data))]
+        for bit in sorted(set(bits)) if FULL else [generator.choice(bits)]:
             shutil.copy("r.h5", "bad.h5")
             changed = bytearray(data)
             changed[bit // 8] ^= 1 << bit % 8
@@ -118,7 +118,7 @@ def a_flipped_bit_in_any_dataset_or_attribute_is_found():
             result = perp("verify", "bad.h5", "--json", status=None)
             assert result.status in (2, 3), (name, bit, result.out)
             tried += 1
-    assert tried > 120, tried
+    assert tried > (120 if FULL else 45), tried
     print(f"  {tried} single flipped bits, all found")
 
 
@@ -142,7 +142,7 @@ def a_flipped_bit_anywhere_in_the_file_is_found_or_harmless():
     truth = datasets("r.h5")
     generator = random.Random(2)
     found = harmless = 0
-    for _ in range(60):
+    for _ in range(60 if FULL else 25):
         bit = generator.randrange(8 * len(whole))
         bad = bytearray(whole)
         bad[bit // 8] ^= 1 << bit % 8
@@ -156,7 +156,7 @@ def a_flipped_bit_anywhere_in_the_file_is_found_or_harmless():
         else:
             assert result.status in (2, 3), (bit, result.status, result.err)
             found += 1
-    assert found > 10
+    assert found > (10 if FULL else 3)
     print(f"  {found} flips found, {harmless} in unused space")
 
 
@@ -516,7 +516,8 @@ def a_duration_that_the_step_does_not_divide_resumes_and_verifies():
         scene = write_planar(**arm, **change)
         perp("run", scene, "--quiet", "--out", "whole.h5", "--duration", "0.9")
         whole = state("whole.h5")
-        for rest in (("0.8000001", "0.805"), ("0.8004", "0.8099999"))[i % 2]:
+        ends = ("0.8000001", "0.8004", "0.805", "0.8099999")
+        for rest in ends[i % 2::2] if FULL else ends[i % 4:i % 4 + 1]:
             perp("run", scene, "--quiet", "--out", "r.h5", "--duration", rest)
             perp("verify", "r.h5")
             part = state("r.h5")

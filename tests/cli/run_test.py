@@ -3,6 +3,7 @@ import json
 import math
 import os
 import pty
+import select
 import signal
 import subprocess
 import time
@@ -417,16 +418,26 @@ def what_is_no_recording_is_2():
     perp("run", "--resume", "missing.h5", status=2)
 
 
-def interrupt(signal_number, *args, after=1.0):
+def wait_for(event, process):
+    """Until the event, which a process that runs brings about: a busy machine may need long for it."""
+    deadline = time.monotonic() + 120
+    while not event() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+def interrupt(signal_number, *args, after=0.5):
+    if os.path.exists("r.h5"):
+        os.remove("r.h5")
     # The tests themselves may run under nohup, which programs inherit.
     process = subprocess.Popen([PERP, "run", *args, "--json", "--out", "r.h5"],
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))
+    wait_for(lambda: os.path.exists("r.h5"), process)
     time.sleep(after)
     process.send_signal(signal_number)
     begin = time.monotonic()
     try:
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=60)
     finally:
         process.kill()
     assert process.returncode == 3, (process.returncode, err)
@@ -441,7 +452,7 @@ def interrupt(signal_number, *args, after=1.0):
 def an_interrupt_ends_the_run_well():
     scene = write_scene(duration=1e6)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        interrupt(number, scene, after=0.3)  # what it has recorded is exported and verified
+        interrupt(number, scene, after=0.1)  # what it has recorded is exported and verified
     text = perp("verify", "r.h5", timeout=300).out
     assert "ended early: interrupted at t = " in text, text
 
@@ -457,41 +468,48 @@ def an_interrupt_reaches_into_a_long_solve():
     scene = write_scene(duration=1, bodies=tower, forces=[], solver="lemke",
                         friction={"cone": "polygon", "default": 0.5, "directions": 16})
     result, seconds = interrupt(signal.SIGINT, scene)
-    assert seconds < 10 and result["steps"] <= 1 and result["solver_failures"] == 0, seconds
+    assert seconds < 40 and result["steps"] <= 1 and result["solver_failures"] == 0, seconds
 
 
 @test
 def nohup_is_respected():
-    process = subprocess.Popen([PERP, "run", write_scene(duration=1e6), "--quiet"],
+    process = subprocess.Popen([PERP, "run", write_scene(duration=1e6), "--quiet", "--out", "r.h5"],
                                preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
-    time.sleep(0.5)
+    wait_for(lambda: os.path.exists("r.h5"), process)
     process.send_signal(signal.SIGHUP)
-    time.sleep(0.5)
+    time.sleep(0.3)
     assert process.poll() is None
     process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=20) == 3
+    assert process.wait(timeout=60) == 3
 
 
 @test
 def a_terminal_gets_a_progress_line_and_a_pipe_does_not():
     scene = write_scene(duration=1e6)
 
-    def stderr_of(stderr):
-        process = subprocess.Popen([PERP, "run", scene, "--quiet"] if stderr is None else
-                                   [PERP, "run", scene], stdout=subprocess.DEVNULL,
-                                   stderr=stderr or subprocess.PIPE)
-        time.sleep(0.7)
-        process.send_signal(signal.SIGINT)
+    def start(stderr, *more):
+        process = subprocess.Popen([PERP, "run", scene, "--out", "r.h5", *more], stdout=subprocess.DEVNULL, stderr=stderr)
+        wait_for(lambda: os.path.exists("r.h5"), process)
         return process
-    process = stderr_of(None)
-    assert process.communicate(timeout=20)[1].startswith(b"perp: interrupted")
+    process = start(subprocess.PIPE)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=60)[1].startswith(b"perp: interrupted")
+    os.remove("r.h5")
     leader, follower = pty.openpty()
-    process = stderr_of(follower)
-    process.wait(timeout=20)
+    begin = time.monotonic()
+    process = start(follower)
+    text = ""
+    while text.count("\r") < 3 and select.select([leader], [], [], 60)[0]:
+        text += os.read(leader, 100000).decode()
+    process.send_signal(signal.SIGINT)
+    process.wait(timeout=60)
+    seconds = time.monotonic() - begin
     os.close(follower)
-    text = os.read(leader, 100000).decode()
+    text += os.read(leader, 100000).decode()
     os.close(leader)
-    assert "steps/s" in text and "left" in text and text.count("\r") <= 12, text
+    # at most ten lines a second, and what ends the last
+    assert "steps/s" in text and "left" in text and text.count("\r") <= 10 * seconds + 4, text
     assert "\r\033[K" in text
 
 

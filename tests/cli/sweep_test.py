@@ -17,7 +17,7 @@ import subprocess
 import time
 
 from _cli import PERP, SOURCE, main, test
-from _study import MPI, SCENE, STUDY, good, has_mpi, perp, rows, study, table, write
+from _study import MPI, SCENE, STUDY, good, has_mpi, perp, rows, study, table, wait_for_rows, write
 
 RUNS = 4 * 5 * 6
 
@@ -509,7 +509,7 @@ def a_sweep_that_is_interrupted_says_how_to_go_on():
     name = study(sample={"method": "random", "trials": 400, "seed": 3})
     process = subprocess.Popen([PERP, "sweep", name, "--out", "r.db"], stderr=subprocess.PIPE, text=True,
                                stdout=subprocess.PIPE)
-    time.sleep(0.4)
+    wait_for_rows("r.db", process)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     if process.returncode == 0:

@@ -182,6 +182,9 @@ TEST(energy_of_passive_scenes_does_not_grow)
 {
     for (int k = 0; k < KINDS; ++k) {
         for (int i = 0; i < VARIANTS; ++i) {
+            if (!perp_test_full() && i != k % VARIANTS) {
+                continue;
+            }
             /* mechanisms keep it to 2e-6 and better: nothing to halve */
             const int steps = k == PENDULUM || k == DOUBLE_PENDULUM || k == TOP ? 2 : 3;
             growth g[3];
@@ -250,6 +253,9 @@ TEST(pendulums_of_all_sizes_keep_their_energy)
 {
     static const double size[] = {0.05, 0.1, 0.3, 1.0, 3.0};
     for (int i = 0; i < 30; ++i) {
+        if (!perp_test_full() && i % 3 != 0) {
+            continue; /* each size, one link and two, in the plane and in space */
+        }
         const int count = 1 + i / 5 % 2, dimension = i < 10 ? 2 : 3;
         const bool boxes = i >= 20;
         growth g[2];
@@ -275,7 +281,7 @@ TEST(pendulums_of_all_sizes_keep_their_energy)
 TEST(short_rods_that_turn_by_radians_in_a_step_keep_their_energy)
 {
     static const double size[] = {0.03, 0.05, 0.07, 0.1, 0.15};
-    for (int i = 0; i < 10; ++i) {
+    for (int i = 0; i < (perp_test_full() ? 10 : 5); ++i) {
         const double l = size[i % 5], a = 0.05 + 0.25 * fmod(0.37 * i, 1.0);
         const double b = 0.05 + 0.25 * fmod(0.61 * i, 1.0), off = 0.4 * fmod(0.83 * i, 1.0) - 0.2;
         scene_sim s = scene_sim_open(
@@ -415,6 +421,9 @@ static scene_sim taut_chain(const char* stepper, int links, int dimension, bool 
 TEST(a_taut_chain_gains_no_energy)
 {
     for (int i = 0; i < 12; ++i) {
+        if (!perp_test_full() && i % 4 != 1 && i % 4 != 2) {
+            continue;
+        }
         const int links = 2 + 2 * (i % 3), dimension = i % 2 == 0 ? 2 : 3;
         const bool corrected = i / 6 == 1;
         const double blow = i % 4 == 1 ? 1.0 : 0.0;

@@ -176,7 +176,10 @@ TEST(gradients_differentiate_the_steps_of_rolling_bodies)
         const bool free = size[3] == 0.0; /* no friction: not at the border mu = 0 */
         const char* const rest[] = {"m", "x", "u", "s", "z", NULL};
         const double rest_size[] = {0.8, 0.1, size[2], 0.03, 0.18};
-        for (int k = 0; k < 2; ++k) {
+        for (size_t k = 0; k < 2; ++k) {
+            if (!perp_test_full() && k != i % 2) {
+                continue; /* one of the measures of each scene */
+            }
             const char* measure = k == 0 ? "q" : "E";
             (void)snprintf(text, sizeof text, scene[i].form, scene[i].duration, scene[i].u,
                            scene[i].f, scene[i].body);

@@ -238,8 +238,11 @@ TEST(balls_that_meet_slide_and_roll_agree_with_differences)
     const asked all = {.by = {"mu", "r", "v", "m", "f", "k", "a"}};
     const char* const measures[] = {"top", "mean", "sum", "when"};
     for (int i = 0; i < 4; ++i) {
-        asked a = all;
-        a.of = measures[i];
+        asked a = {.of = measures[i], .by = {all.by[i], all.by[i + 1], all.by[i + 3]}};
+        if (perp_test_full()) {
+            a = all;
+            a.of = measures[i];
+        }
         CHECK_AT_MOST(disagreement(text, a), 1e-6);
     }
     (void)snprintf(text, sizeof text, BALLS, ", 'cone': 'polygon', 'directions': 6");

@@ -210,7 +210,7 @@ TEST(bodies_that_float_keep_their_momentum_in_every_step)
     for (int space = 0; space < 2; ++space) {
         for (int k = 0; k < 3; ++k) {
             keeping all = {0};
-            for (uint64_t seed = 0; seed < 12; ++seed) {
+            for (uint64_t seed = 0; seed < (perp_test_full() ? 12 : 6); ++seed) {
                 const bool peg = seed % 3 == 2, correct = k == 0 && seed % 2 == 1;
                 write_scene(seed, space == 1, stepper[k], peg ? "peg" : "standard", correct,
                             k == 0 && seed % 2 == 1 ? 0.6 : 0.0, &t);
@@ -221,8 +221,8 @@ TEST(bodies_that_float_keep_their_momentum_in_every_step)
                        (int)all.failed, (int)all.runs, (int)all.contacts);
             CHECK_AT_MOST(all.linear, 1e-11);
             CHECK_AT_MOST(all.angular, 1e-9);
-            CHECK(all.contacts > 100);
-            CHECK(all.failed <= (k == 2 ? 6 : 1));
+            CHECK(all.contacts > 50);
+            CHECK(all.failed <= (k == 2 ? all.runs / 2 : 1));
         }
     }
 }

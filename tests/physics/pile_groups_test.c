@@ -208,7 +208,8 @@ TEST(one_and_two_threads_give_the_same_bits)
     REQUIRE_OK(perp_context_set_threads(a.context, 1));
     REQUIRE_OK(perp_context_set_threads(b.context, 2));
     perpi_threads_always(b.context);
-    while (perp_sim_step_count(a.sim) < 3) { /* threads for small problems are slow */
+    while (perp_sim_step_count(a.sim) <
+           (perp_test_full() ? 3 : 2)) { /* threads for small problems are slow */
         REQUIRE_OK(perp_sim_step(a.sim));
         REQUIRE_OK(perp_sim_step(b.sim));
         REQUIRE(same_state(a.sim, b.sim));
@@ -223,7 +224,8 @@ static void step_from_snapshots(int seed, const char* solver)
 {
     scene_sim a = open_pile(seed, 1.0, solver);
     REQUIRE(a.sim != NULL);
-    while (!perp_sim_finished(a.sim)) {
+    const int32_t steps = perp_test_full() ? STEPS : STEPS / 2;
+    while (perp_sim_step_count(a.sim) < steps) {
         size_t size = 0;
         void* state = save(a.sim, &size);
         scene_sim b = open_pile(seed, 1.0, solver);
@@ -258,17 +260,19 @@ TEST(a_unit_of_length_of_a_power_of_two_gives_the_same_bits)
 {
     static const double L[] = {1.0, 1024.0, 1.0 / 1024.0};
     enum { UNITS = sizeof L / sizeof L[0] };
+    const int units = perp_test_full() ? UNITS : 2;
     scene_sim s[UNITS];
     int different = 0;
-    for (int u = 0; u < UNITS; ++u) {
+    for (int u = 0; u < units; ++u) {
         s[u] = open_pile(14, L[u], "");
         REQUIRE(s[u].sim != NULL);
     }
-    while (!perp_sim_finished(s[0].sim)) {
-        for (int u = 0; u < UNITS; ++u) {
+    const int32_t steps = perp_test_full() ? STEPS : STEPS / 2;
+    while (perp_sim_step_count(s[0].sim) < steps) {
+        for (int u = 0; u < units; ++u) {
             REQUIRE_OK(perp_sim_step(s[u].sim));
         }
-        for (int32_t k = 0; k < BOXES * (UNITS - 1); ++k) {
+        for (int32_t k = 0; k < BOXES * (units - 1); ++k) {
             const int u = 1 + k / BOXES;
             char name[16];
             snprintf(name, sizeof name, "b%d", (int)(k % BOXES));
@@ -281,7 +285,7 @@ TEST(a_unit_of_length_of_a_power_of_two_gives_the_same_bits)
         }
     }
     CHECK_EQ_INT(different, 0);
-    for (int u = 0; u < UNITS; ++u) {
+    for (int u = 0; u < units; ++u) {
         scene_sim_close(&s[u]);
     }
 }

@@ -102,6 +102,9 @@ TEST(energy_grows_little_at_any_size_and_by_a_quarter_at_half_the_step)
     static const double size[] = {0.03, 0.06, 0.2, 0.5};
     for (int i = 0; i < 12; ++i) {
         account a[2];
+        if (!perp_test_full() && (i + i / 4) % 2 != 0) {
+            continue; /* each size, each kind of body */
+        }
         for (int j = 0; j < 2; ++j) {
             const double h = 0.01 / (1 << j), r = size[i % 4];
             scene_sim s =

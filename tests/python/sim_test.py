@@ -223,6 +223,7 @@ def callbacks_control_and_cannot_step():
 def signals_interrupt_a_run():
     import signal
     import time
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts what runs beside it with SIGINT ignored
     sim = perp.Sim(box(duration=1e6))
     threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
     begin = time.monotonic()

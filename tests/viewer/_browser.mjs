@@ -8,38 +8,64 @@ const { chromium } = require("playwright-core");
 
 const browser = await chromium.launch({
     executablePath: process.env.PERP_BROWSER,
-    // WebGL by the processor; the rest of the page without it, which takes a fifth less time.
-    args: ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist", "--disable-gpu-compositing"],
+    // WebGL by the processor; the rest of the page without it, which takes a fifth less time. One process for pages of
+    // one kind, and none in reserve.
+    args: ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist", "--disable-gpu-compositing",
+        "--in-process-gpu", "--renderer-process-limit=1", "--disable-site-isolation-trials",
+        "--disable-features=SpareRendererForSitePerProcess,IsolateOrigins,site-per-process"],
 });
 
 export const closeBrowser = () => browser.close();
 
-// Opens a page and waits until it has drawn. Trouble (errors, requests to elsewhere) gathers in
-// page.trouble.
-export async function open(file, { hash = "", dark = false, init = null, size = [760, 500], reducedMotion = "no-preference", address = null } = {}) {
-    const context = await browser.newContext({
-        viewport: { width: size[0], height: size[1] }, colorScheme: dark ? "dark" : "light", reducedMotion, acceptDownloads: true,
-    });
+// Without smoothed edges, which cost the processor four times the pixels.
+function coarse() {
+    const real = HTMLCanvasElement.prototype.getContext;
+    HTMLCanvasElement.prototype.getContext = function (kind, options) {
+        return real.call(this, kind, kind.startsWith("webgl") ? { ...options, antialias: false } : options);
+    };
+}
+
+// Pages that cases have closed: the next case loads its file into one of them, because the process of a page has the program
+// of the page compiled already.
+const spare = [];
+
+async function newPage() {
+    const context = await browser.newContext({ acceptDownloads: true });
     const page = await context.newPage();
-    page.trouble = [];
     page.on("console", (m) => m.type() === "error" && page.trouble.push(`console: ${m.text()}`));
     page.on("pageerror", (e) => page.trouble.push(`error: ${e.stack}`));
     page.on("dialog", (d) => page.trouble.push(`dialog: ${d.message()}`));
-    const home = address ?? url(file);
     page.on("request", (r) => {
         const u = r.url();
-        const own = u.startsWith(home) || u.startsWith("data:") || u.startsWith("blob:");
+        const own = u.startsWith(page.home) || u.startsWith("data:") || u.startsWith("blob:");
         if (!own) page.trouble.push(`request: ${u}`);
     });
+    await page.addInitScript(coarse);
+    return page;
+}
+
+// Opens a page and waits until it has drawn. Trouble (errors, requests to elsewhere) gathers in
+// page.trouble.
+export async function open(file, { hash = "", dark = false, init = null, size = [760, 500], reducedMotion = "no-preference", address = null } = {}) {
+    const page = (!init && spare.pop()) || (await newPage());
+    page.trouble = [];
+    page.home = address ?? url(file);
+    page.changed = Boolean(init);
     if (init) await page.addInitScript(init);
-    await page.goto(home + (hash ? `#${hash}` : ""));
+    await page.setViewportSize({ width: size[0], height: size[1] });
+    await page.emulateMedia({ colorScheme: dark ? "dark" : "light", reducedMotion });
+    // An address that differs after # only would not load the page again.
+    const loaded = page.url().split("#")[0] === page.home;
+    await page.goto(page.home + (hash ? `#${hash}` : ""));
+    if (loaded) await page.reload();
     await page.evaluate(() => window.perpPage.ready);
     return page;
 }
 
 export async function close(page) {
     assert.deepEqual(page.trouble, []);
-    await page.context().close();
+    if (page.changed) await page.context().close();
+    else spare.push(page);
 }
 
 // A page that several cases use, brought back to its start.
@@ -98,7 +124,9 @@ export function difference(page, a, b) {
     }, [a.index, b.index]);
 }
 
+// A picture for a person to look at; nothing reads it, and CI does not draw it.
 export async function shot(page, name) {
+    if (process.env.CI && process.env.CI !== "false") return;
     await page.waitForTimeout(50);
     await page.screenshot({ path: `${name}.png` });
 }

@@ -526,7 +526,8 @@ TEST(a_pair_of_fine_polyhedra_is_searched_within_its_relative_motion)
     static double x[2][3 * 120];
     int32_t fewer = 0, reached = 0;
     random_state = 5;
-    for (int trial = 0; trial < 200; ++trial) {
+    const int trials = perp_test_full() ? 200 : 80;
+    for (int trial = 0; trial < trials; ++trial) {
         world_begin(3);
         const vec3 between = v3_scale(random_in(0.6, 1.1), v3_unit(random_vec(1)));
         const perpi_pose at[2] = {pose_at(v3(0, 0, 0), random_turn(3)),
@@ -567,5 +568,5 @@ TEST(a_pair_of_fine_polyhedra_is_searched_within_its_relative_motion)
         perpi_collider_destroy(c);
         world_end();
     }
-    CHECK(fewer > 50 && reached > 5);
+    CHECK(fewer > trials / 4 && reached > (perp_test_full() ? 5 : 0));
 }

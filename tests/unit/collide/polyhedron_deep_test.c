@@ -33,7 +33,8 @@ TEST(deep_overlaps_have_a_row_of_the_least_depth_at_any_margin)
     int overlaps = 0;
     perpi_arena_init(&arena, t.context);
     random_state = 7;
-    for (int trial = 0; trial < 150; ++trial) {
+    const int trials = perp_test_full() ? 150 : 48;
+    for (int trial = 0; trial < trials; ++trial) {
         static const int points[4] = {6, 14, 40, POINTS};
         perpi_shape a = stone(t.context, points[trial % 4]),
                     b = stone(t.context, points[trial / 4 % 4]);
@@ -66,7 +67,7 @@ TEST(deep_overlaps_have_a_row_of_the_least_depth_at_any_margin)
         perpi_shape_free(t.context, &a);
         perpi_shape_free(t.context, &b);
     }
-    CHECK(overlaps > 500);
+    CHECK(overlaps > 3 * trials);
     perpi_arena_free(&arena);
     touches_destroy(&t);
 }
