@@ -210,7 +210,7 @@ perp_status perpi_interior_bodies_run(perpi_interior_bodies* s, const perpi_inte
     }
     s->matrix = task->matrix;
     s->curve.on = false;
-    perpi_interior_start(s);
+    perpi_interior_start(s, 1.0);
     s->centring_least = 0.0;
     s->folded = false;
     course k = {.good_tau = -1.0, .least = INFINITY};

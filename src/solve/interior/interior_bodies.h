@@ -119,8 +119,8 @@ struct perpi_interior_bodies {
 PERP_NODISCARD perp_status perpi_interior_reserve(perpi_interior_bodies* s,
                                                   const perp_contact_problem* P);
 bool perpi_interior_scale(perpi_interior_bodies* s, const perpi_interior_task* task);
-/* x = y and every product equal: the size is that of the velocities without impulses. */
-void perpi_interior_start(perpi_interior_bodies* s);
+/* x = y and every product equal: `factor` times the size of the velocities without impulses, squared. */
+void perpi_interior_start(perpi_interior_bodies* s, double factor);
 /* How many numbers the unknowns are, from s->x on. */
 size_t perpi_interior_unknowns(const perp_contact_problem* P);
 

@@ -197,7 +197,7 @@ static void start_bounded_row(perpi_interior_bodies* s, int32_t row, double size
     s->products += s->up[row] > 0.0;
 }
 
-void perpi_interior_start(perpi_interior_bodies* s)
+void perpi_interior_start(perpi_interior_bodies* s, double factor)
 {
     const perp_contact_problem* P = s->P;
     memcpy(s->x, s->y, (size_t)P->dof_count * sizeof *s->x);
@@ -206,7 +206,7 @@ void perpi_interior_start(perpi_interior_bodies* s)
     memset(s->z, 0, (size_t)P->row_count * sizeof *s->z);
     memset(s->low, 0, 2 * (size_t)P->row_count * sizeof *s->low);
     double size = sqrt(perpi_dot(P->row_count, s->u, s->u) / (double)P->constraint_count);
-    size = size > 0.0 ? size : 1e-12;
+    size = size > 0.0 ? factor * size : 1e-12;
     s->products = 0;
     for (int32_t i = 0; i < P->constraint_count; ++i) {
         const perp_constraint* c = &P->constraint[i];

@@ -44,8 +44,9 @@ enum {
 #define THETA_MIN 1e-3
 #define THETA_EASY 0.5 /* a step of this length: points need not be near the curve any longer */
 #define BETA_MAX 0.97
-#define TAU_END 1e-22 /* relative to the first */
-#define FAR 100.0     /* sqrt(tau), relative to the first, of so many targets */
+#define START 5.0     /* sizes of the velocities without impulses: where the curve begins */
+#define TAU_END 1e-23 /* relative to the first */
+#define FAR 20.0      /* sqrt(tau), relative to the first, of so many targets */
 
 /* ---- the point ----------------------------------------------------------------------------------------------*/
 
@@ -235,7 +236,7 @@ perp_status perpi_interior_track_begin(perpi_interior_bodies* s, const perpi_int
     s->matrix = task->matrix;
     s->coupling = 1.0;
     s->curve.on = true;
-    perpi_interior_start(s);
+    perpi_interior_start(s, START);
     perpi_interior_residuals(s);
     s->curve.tau = s->curve.first = s->tau;
     memcpy(s->rd_first, s->rd, (size_t)task->P->dof_count * sizeof *s->rd);
