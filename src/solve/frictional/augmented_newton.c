@@ -77,6 +77,7 @@ enum {
 #define CURVE_PART 0.1
 #define CURVE_SOFT_MIN 1e-11
 #define CURVE_SOFT_MAX 1e-4
+#define CURVE_CLOSE 1e-3 /* residual of its best point from which Newton's method is tried */
 
 enum {
     INTERIOR_MIN = 12,   /* constraints: smaller problems are Newton's at once */
@@ -92,8 +93,8 @@ enum {
     CURVE_LIMIT = 650,   /* factorisations: one step of pile300 in 40 comes to a closed branch */
     CURVE_TIGHT_LIMIT = 1500, /* the longest took 1,220 */
     MANY_A_VELOCITY = 2,      /* constraints a velocity: few bodies, mostly without a solution */
-    CURVE_MORE = 10,          /* Newton steps from its end, as LOCAL_BUDGET; ... */
-    CURVE_NEAR = 12,          /* ... from a residual of HAND_OVER */
+    CURVE_MORE = 25,          /* Newton steps from its best point, as LOCAL_BUDGET, ... */
+    CURVE_PIECE = 150,        /* ... after so many factorisations */
     START_BUDGET = 20,        /* the same as LOCAL_BUDGET from an interior point; ... */
     START_NEAR = 40,          /* ... with a residual below HAND_OVER */
     LOCAL_BUDGET = 25,   /* Newton steps in which the residual falls to FALLING of what it was */
@@ -1032,21 +1033,26 @@ static void run_from_here(bodies* s, course* k, bool falling, int32_t budget)
     }
 }
 
-/* Goes on along the curve until the residual is `target`; Newton steps from its best point. */
+/* Goes on along the curve until the residual is `target`, for at most `most` factorisations; Newton steps from its best
+ * point. */
 static void run_curve(bodies* s, course* k, perpi_interior_task* task, interior_check* seen,
-                      double target, int32_t budget)
+                      double target, int32_t most)
 {
     int32_t made = 0;
+    const int32_t left = task->limit;
     task->target = target;
+    task->limit = left < most ? left : most;
     perpi_interior_track(s->interior, task, &made);
     k->interior += made;
     k->out.report->iterations += made;
-    task->limit -= made;
+    task->limit = left - made;
     if (!k->out.over && seen->least < INFINITY) {
         memcpy(s->c, s->start_best, (size_t)k->P->row_count * sizeof *s->c);
         check_point(s, k, s->c);
     }
-    run_from_here(s, k, true, budget);
+    if (k->now < CURVE_CLOSE || !s->interior->curve.on) {
+        run_from_here(s, k, true, CURVE_MORE);
+    }
 }
 
 /* Follows the central path as a curve to the answer; a few Newton steps from there make it accurate. Where choices are
@@ -1070,10 +1076,11 @@ static perp_status follow_curve(bodies* s, course* k, bool tight, int32_t limit)
     const perp_status status = perpi_interior_track_begin(s->interior, &task);
     const int32_t changed = k->changed;
     if (status == PERP_OK && k->choice != NULL && enough < HAND_OVER) {
-        run_curve(s, k, &task, &seen, HAND_OVER, CURVE_NEAR);
+        run_curve(s, k, &task, &seen, HAND_OVER, limit);
     }
-    if (status == PERP_OK && !k->out.over && k->changed == changed) {
-        run_curve(s, k, &task, &seen, enough, CURVE_MORE);
+    while (status == PERP_OK && !k->out.over && k->changed == changed && s->interior->curve.on &&
+           task.limit > 0) {
+        run_curve(s, k, &task, &seen, enough, CURVE_PIECE);
     }
     return status;
 }
