@@ -20,10 +20,11 @@
  *            Where |p_t| and |z_t| are near p_n and s, the unknowns are the direction phi, the lengths
  *            rp = |p_t|, ru = |z_t| and the gaps g2 = p_n - rp, g1 = s - ru:
  *                p_t = rp e(phi), z_t = -ru e(phi), (p_n + rp) g1 = tau, g2 (s + ru) = tau
- * Folds      The central path can turn back: the determinant of I + H' D H becomes negative (task.until_fold). Steps that stay short twice are followed by two without the
+ * Folds      The central path can turn back: the determinant of I + H' D H becomes negative, where
+ *            task.until_fold ends the run. Else steps that stay short twice are followed by two without the
  *            coupling D_tn of friction to the normal impulse; an iterate that leaves the path far behind its
- *            best centred point returns there with a larger centring. Where that does not help,
- *            interior_bodies_track.c follows the path through the folds.
+ *            best centred point returns there with a larger centring. interior_bodies_track.c follows the
+ *            path through the folds.
  */
 #include "solve/interior/interior_bodies.h"
 

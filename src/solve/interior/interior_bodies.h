@@ -44,6 +44,8 @@ void perpi_interior_track(perpi_interior_bodies* s, const perpi_interior_task* t
 
 /* ---- shared by the files of the method: interior_bodies.c, _point.c, _direction.c, _track.c, _pairs.c ----*/
 
+#define PERPI_INTERIOR_TURN 0.7 /* rad: the direction of sliding turns by no more in a step */
+
 enum {
     PERPI_INTERIOR_DIRECTIONS = 4
 }; /* affine, centred, correction, best; or see interior_bodies_track.c */
@@ -73,7 +75,7 @@ typedef struct perpi_interior_curve {
     bool strict;         /* ... after a return */
     int32_t corrections; /* since the last point from which a step was made */
     int32_t returns;     /* to the kept point */
-    int32_t polish;      /* corrections that the kept point may still have after a return */
+    int32_t again;       /* corrections that the kept point may still have after a return */
     double off;          /* distance from the curve at the last correction */
 } perpi_interior_curve;
 
@@ -136,6 +138,11 @@ void perpi_interior_find(perpi_interior_bodies* s, perpi_body_matrix* matrix, do
                          const perpi_interior_direction* of, perpi_interior_direction* d);
 /* x, p, z, ... <- their values after a step of length t along d. */
 void perpi_interior_move(perpi_interior_bodies* s, const perpi_interior_direction* d, double t);
+/* The lesser of t and how far constraint i allows along d; the least of all constraints. */
+typedef double (*perpi_interior_bound)(const perpi_interior_bodies* s, int32_t i,
+                                       const perpi_interior_direction* d, double t);
+double perpi_interior_least(const perpi_interior_bodies* s, const perpi_interior_direction* d,
+                            perpi_interior_bound bound);
 /* How far the boundary is along d; tau after a step of length t. */
 double perpi_interior_reach(const perpi_interior_bodies* s, const perpi_interior_direction* d);
 double perpi_interior_tau_after(const perpi_interior_bodies* s, const perpi_interior_direction* d,
@@ -147,7 +154,7 @@ double perpi_interior_tau_after(const perpi_interior_bodies* s, const perpi_inte
 void perpi_interior_choose_free(perpi_interior_bodies* s);
 int32_t perpi_interior_changes(const perpi_interior_bodies* s, int32_t i,
                                const perpi_interior_direction* d, double* v);
-double perpi_interior_reach_free(perpi_interior_bodies* s, const perpi_interior_direction* d);
+double perpi_interior_reach_free(const perpi_interior_bodies* s, const perpi_interior_direction* d);
 void perpi_interior_move_free(perpi_interior_bodies* s, const perpi_interior_direction* d, double t,
                               double tau);
 

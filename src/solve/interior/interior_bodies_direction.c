@@ -10,8 +10,6 @@
 
 enum { ROWS_MAX = PERPI_BODY_ROWS_MAX, GRAIN = 600 }; /* GRAIN: constraints for a thread to gain */
 
-#define TURN_MAX 0.7 /* rad: the direction of sliding turns by no more in an iteration */
-
 /* ---- blocks of the matrix ----------------------------------------------------------------------------*/
 
 /* k and S of a cone: dp_t = k dp_n - S dz_t + ... */
@@ -526,8 +524,8 @@ PERPI_INLINE double cone_reach(int32_t n, const perpi_soc_scaling* cone, const d
 }
 
 /* The lesser of t and how far the boundary of constraint i is. */
-PERPI_INLINE double constraint_reach(const perpi_interior_bodies* s, int32_t i,
-                                     const perpi_interior_direction* d, double t)
+static double constraint_reach(const perpi_interior_bodies* s, int32_t i,
+                               const perpi_interior_direction* d, double t)
 {
     const perp_constraint* c = &s->P->constraint[i];
     if (c->kind == PERP_CONSTRAINT_CONTACT) {
@@ -539,7 +537,7 @@ PERPI_INLINE double constraint_reach(const perpi_interior_bodies* s, int32_t i,
         t = lower_to_zero(t, s->g2[i], d->g2[i]);
         t = lower_to_zero(t, s->ru[i], d->ru[i]);
         t = lower_to_zero(t, s->rp[i], d->rp[i]);
-        t = lesser(t, d->phi[i] != 0.0 ? TURN_MAX / fabs(d->phi[i]) : INFINITY);
+        t = lesser(t, d->phi[i] != 0.0 ? PERPI_INTERIOR_TURN / fabs(d->phi[i]) : INFINITY);
     } else if (s->law_of[i] == LAW_CONE) {
         t = lesser(t, cone_reach(c->rows, &s->cone[i], d->p_scaled + c->row));
         t = lesser(t, cone_reach(c->rows, &s->cone[i], d->z_scaled + c->row));
@@ -554,6 +552,7 @@ PERPI_INLINE double constraint_reach(const perpi_interior_bodies* s, int32_t i,
 typedef struct reach_job {
     const perpi_interior_bodies* s;
     const perpi_interior_direction* d;
+    perpi_interior_bound bound;
 } reach_job;
 
 /* hd is free once a direction is found. */
@@ -562,20 +561,26 @@ static void reach_part(int32_t begin, int32_t end, void* data)
     const reach_job* job = data;
     double t = INFINITY; /* over the constraints of the part so far: the least of all is the same */
     for (int32_t i = begin; i < end; ++i) {
-        t = constraint_reach(job->s, i, job->d, t);
+        t = job->bound(job->s, i, job->d, t);
         job->s->hd[job->s->P->constraint[i].row] = t;
     }
 }
 
-double perpi_interior_reach(const perpi_interior_bodies* s, const perpi_interior_direction* d)
+double perpi_interior_least(const perpi_interior_bodies* s, const perpi_interior_direction* d,
+                            perpi_interior_bound bound)
 {
-    reach_job job = {s, d};
+    reach_job job = {s, d, bound};
     perpi_for_parts(s->context, s->P->constraint_count, GRAIN, reach_part, &job);
     double t = INFINITY;
     for (int32_t i = 0; i < s->P->constraint_count; ++i) {
         t = lesser(t, s->hd[s->P->constraint[i].row]);
     }
     return t;
+}
+
+double perpi_interior_reach(const perpi_interior_bodies* s, const perpi_interior_direction* d)
+{
+    return perpi_interior_least(s, d, constraint_reach);
 }
 
 static double bounded_pairs_after(const perpi_interior_bodies* s, int32_t row,

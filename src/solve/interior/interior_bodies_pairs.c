@@ -19,7 +19,6 @@
 
 enum { GRAIN = 600 }; /* constraints for a thread to gain */
 
-#define TURN_MAX 0.7    /* rad in a step, of the sliding direction */
 #define TURN_WEIGHT 2.0 /* of a turn (rad) beside relative changes */
 
 static double tail(int32_t n, const double* a)
@@ -119,7 +118,7 @@ static double until_zero(double t, double value, double change)
 
 static double until_turned(double t, double phi)
 {
-    return fabs(phi) * t > TURN_MAX ? TURN_MAX / fabs(phi) : t;
+    return fabs(phi) * t > PERPI_INTERIOR_TURN ? PERPI_INTERIOR_TURN / fabs(phi) : t;
 }
 
 /* The lesser of t and how far p of a contact that sticks stays in its cone. */
@@ -172,36 +171,18 @@ static double constraint_reach(const perpi_interior_bodies* s, int32_t i,
     return t;
 }
 
+double perpi_interior_reach_free(const perpi_interior_bodies* s, const perpi_interior_direction* d)
+{
+    return perpi_interior_least(s, d, constraint_reach);
+}
+
+/* ---- a step -----------------------------------------------------------------------------------------------*/
+
 typedef struct step_job {
     perpi_interior_bodies* s;
     const perpi_interior_direction* d;
     double t, tau;
 } step_job;
-
-/* hd is free once a direction is found. */
-static void reach_part(int32_t begin, int32_t end, void* data)
-{
-    const step_job* job = data;
-    double t = INFINITY; /* over the constraints of the part so far: the least of all is the same */
-    for (int32_t i = begin; i < end; ++i) {
-        t = constraint_reach(job->s, i, job->d, t);
-        job->s->hd[job->s->P->constraint[i].row] = t;
-    }
-}
-
-double perpi_interior_reach_free(perpi_interior_bodies* s, const perpi_interior_direction* d)
-{
-    step_job job = {.s = s, .d = d};
-    perpi_for_parts(s->context, s->P->constraint_count, GRAIN, reach_part, &job);
-    double t = INFINITY;
-    for (int32_t i = 0; i < s->P->constraint_count; ++i) {
-        const double at = s->hd[s->P->constraint[i].row];
-        t = at < t ? at : t;
-    }
-    return t;
-}
-
-/* ---- a step -----------------------------------------------------------------------------------------------*/
 
 static void turn(const double* e, double angle, double size, double* out)
 {

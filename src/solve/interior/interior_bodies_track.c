@@ -27,17 +27,17 @@ enum {
     CHANGES_MAX = 4 * PERPI_BODY_ROWS_MAX + 2,
     CORRECTIONS = 2,
     RETURNS_MAX = 12,
-    POLISH_MAX = 5,
+    AGAIN_MAX = 5,
     TRIALS = 8,
     FAR_CHECK = 8 /* factorisations between residuals that are far above the target */
 };
 
 #define NEAR 1.0 /* largest relative change of a correction at a point from which steps are made */
-#define TIGHT 0.25    /* the same after a return, until steps are THETA_EASY long again */
-#define KEEP 0.1      /* the same at a point that is kept; ... */
-#define POLISHED 0.05 /* ... after a return to it */
-#define FAR_OFF 4.0   /* from here on a correction is not tried */
-#define BOUNDARY 0.95 /* of the way to the boundary */
+#define TIGHT 0.25      /* the same after a return, until steps are THETA_EASY long again */
+#define KEEP 0.1        /* the same at a point that is kept; ... */
+#define KEEP_AGAIN 0.05 /* ... after a return to it */
+#define FAR_OFF 4.0     /* from here on a correction is not tried */
+#define BOUNDARY 0.95   /* of the way to the boundary */
 #define THETA_FIRST 0.6
 #define THETA_MAX 0.9
 #define LENGTH_MIN 0.5
@@ -105,7 +105,7 @@ static void combine(const perpi_interior_bodies* s, double beta, perpi_interior_
     }
 }
 
-static double step_within(perpi_interior_bodies* s, const perpi_interior_direction* d)
+static double step_within(const perpi_interior_bodies* s, const perpi_interior_direction* d)
 {
     const double t = BOUNDARY * perpi_interior_reach_free(s, d);
     return t < 1.0 ? t : 1.0;
@@ -172,7 +172,7 @@ static void return_to_kept(perpi_interior_bodies* s)
     c->theta = larger(THETA_MIN, 0.35 * c->theta);
     c->corrections = 0;
     c->strict = true;
-    c->polish = POLISH_MAX;
+    c->again = AGAIN_MAX;
     ++c->returns;
 }
 
@@ -196,16 +196,16 @@ static bool follow(perpi_interior_bodies* s, perpi_body_matrix* matrix)
     perpi_interior_find(s, matrix, 0.0, NULL, &s->dir[1]);
     const course k = measure(s, &s->dir[0], &s->dir[1]);
     c->strict = c->strict && c->theta < THETA_EASY;
-    if (c->polish > 0 && k.off > POLISHED && k.off < FAR_OFF) {
-        --c->polish;
+    if (c->again > 0 && k.off > KEEP_AGAIN && k.off < FAR_OFF) {
+        --c->again;
         correct(s, &k);
         return true;
     }
-    const bool polished = c->polish > 0;
-    c->polish = 0;
+    const bool returned = c->again > 0;
+    c->again = 0;
     if (k.off < (c->tight || c->strict ? TIGHT : NEAR)) {
-        const int32_t returns = polished ? c->returns : 0; /* still the same point */
-        if (!polished) {
+        const int32_t returns = returned ? c->returns : 0; /* still the same point */
+        if (!returned) {
             set_length(c, k.off);
         }
         c->corrections = 0;
