@@ -77,6 +77,10 @@ enum {
 #define CURVE_PART 0.1
 #define CURVE_SOFT_MIN 1e-11
 #define CURVE_SOFT_MAX 1e-4
+/* sqrt(tau) where the path begins, relative to the velocities without impulses. On 14 steps of a heap of 1,000 boxes 3 is
+ * as good, 0.3 and less take more factorisations; not so where few contacts have to change. */
+#define WARMTH 1.0
+#define WARMTH_LOCAL 0.3
 #define CURVE_CLOSE 1e-3 /* residual of its best point from which Newton's method is tried */
 
 enum {
@@ -90,6 +94,8 @@ enum {
     FAILED_NEAR_MAX = 8, /* ... below a residual of HAND_OVER, where it would lead away */
     LOCAL_LEAST = 2,     /* constraints ... */
     LOCAL_PART = 50,     /* ... and one of so many: a local change */
+    DESCENT_LIMIT = 400, /* factorisations */
+    DESCENT_PIECE = 60,  /* Newton's method is tried after so many */
     CURVE_LIMIT = 650,   /* factorisations: one step of pile300 in 40 comes to a closed branch */
     CURVE_TIGHT_LIMIT = 1500, /* the longest took 1,220 */
     MANY_A_VELOCITY = 2,      /* constraints a velocity: few bodies, mostly without a solution */
@@ -137,7 +143,7 @@ typedef struct bodies {
     double* vector;
     size_t vector_capacity;
     /* views into vector; rows: */
-    double *w, *c, *uc, *d, *u, *best, *start_best, *trial_d, *trial_u, *s, *du, *zero, *D;
+    double *w, *c, *uc, *d, *u, *best, *start_best, *first, *trial_d, *trial_u, *s, *du, *zero, *D;
     /* velocities: */
     double *x, *z, *f, *step, *trial, *v;
     double* work;
@@ -185,14 +191,14 @@ static perp_status augmented_reserve(bodies* s, const perp_contact_problem* P)
     const size_t nr = (size_t)P->row_count, nv = (size_t)P->dof_count;
     const perp_status status = perpi_grow(
         s->context, &s->vector, &s->vector_capacity,
-        14 * nr + ROWS_MAX * nr + 6 * nv + perp_contact_residual_work(P), sizeof(double));
+        15 * nr + ROWS_MAX * nr + 6 * nv + perp_contact_residual_work(P), sizeof(double));
     if (status != PERP_OK) {
         return status;
     }
     double* at = s->vector;
-    double** const rows[] = {&s->w,    &s->c,          &s->uc,      &s->d,           &s->u,
-                             &s->best, &s->start_best, &s->trial_d, &s->trial_u,     &s->s,
-                             &s->du,   &s->zero,       &s->terms.W, &s->terms.pushed};
+    double** const rows[] = {&s->w,    &s->c,          &s->uc,    &s->d,       &s->u,
+                             &s->best, &s->start_best, &s->first, &s->trial_d, &s->trial_u,
+                             &s->s,    &s->du,         &s->zero,  &s->terms.W, &s->terms.pushed};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i, at += nr) {
         *rows[i] = at;
     }
@@ -550,6 +556,7 @@ typedef struct course {
     int32_t failed, settled; /* steps in a row; good convex steps */
     int32_t trials;          /* returns to the convex law */
     double too_small;        /* the lambda that failed last; forgotten in good steps */
+    bool local;              /* the law was violated at few contacts at the start */
     bool bold;               /* lambda falls and grows by 10 */
     bool broken;
     const perpi_newton_choice* choice; /* NULL: none */
@@ -699,7 +706,7 @@ static double interior_residual(void* user, const double* p, bool* stop)
 }
 
 /* Moves the centre s->c to the best point of the interior point method. */
-static perp_status start_from_interior(bodies* s, course* k, double regularisation, bool until_fold)
+static perp_status start_from_interior(bodies* s, course* k, double regularisation)
 {
     const perp_contact_problem* P = k->P;
     interior_check user = {s, k, INFINITY};
@@ -708,7 +715,6 @@ static perp_status start_from_interior(bodies* s, course* k, double regularisati
                                       .matrix = &s->matrix,
                                       .regularisation = regularisation,
                                       .target = HAND_OVER,
-                                      .until_fold = until_fold,
                                       .limit = s->set.interior,
                                       .residual = interior_residual,
                                       .user = &user};
@@ -848,6 +854,7 @@ static perp_status open_solve(bodies* s, const perp_contact_problem* P, bool war
                                         .upper = P->upper,
                                         .constraint = P->constraint};
     perpi_friction_project_guess(&laws, s->c);
+    memcpy(s->first, s->c, rows);
     return PERP_OK;
 }
 
@@ -1057,7 +1064,7 @@ static void run_curve(bodies* s, course* k, perpi_interior_task* task, interior_
 
 /* Follows the central path as a curve to the answer; a few Newton steps from there make it accurate. Where choices are
  * made Newton's method, which makes them, goes first from where it mostly converges. */
-static perp_status follow_curve(bodies* s, course* k, bool tight, int32_t limit)
+static perp_status follow_curve(bodies* s, course* k, perpi_interior_folds folds, int32_t limit)
 {
     const perp_contact_problem* P = k->P;
     const perp_solve_options* asked = k->out.options;
@@ -1069,7 +1076,9 @@ static perp_status follow_curve(bodies* s, course* k, bool tight, int32_t limit)
                                 .regularisation = soft < CURVE_SOFT_MIN   ? CURVE_SOFT_MIN
                                                   : soft > CURVE_SOFT_MAX ? CURVE_SOFT_MAX
                                                                           : soft,
-                                .tight = tight,
+                                .folds = folds,
+                                .from = s->first,
+                                .warmth = k->local ? WARMTH_LOCAL : WARMTH,
                                 .limit = limit,
                                 .residual = interior_residual,
                                 .user = &seen};
@@ -1080,25 +1089,33 @@ static perp_status follow_curve(bodies* s, course* k, bool tight, int32_t limit)
     }
     while (status == PERP_OK && !k->out.over && k->changed == changed && s->interior->curve.on &&
            task.limit > 0) {
-        run_curve(s, k, &task, &seen, enough, CURVE_PIECE);
+        run_curve(s, k, &task, &seen, enough,
+                  folds == PERPI_FOLDS_LEAVE ? DESCENT_PIECE : CURVE_PIECE);
     }
     return status;
 }
 
-/* The interior point method, Newton's method from its best point, and the central path as a curve where these do not
- * find the answer. */
+/* The central path, and Newton's method from its best points. Few bodies with many contacts mostly have no solution, and
+ * impulses that grow along the path: the interior point method of a few iterations for those. */
 static perp_status start_inside(bodies* s, course* k)
 {
-    const bool redundant = k->P->constraint_count > MANY_A_VELOCITY * k->P->dof_count;
-    perp_status status = start_from_interior(s, k, SOFT, !redundant);
-    if (status == PERP_OK && k->now < START && !s->interior->folded) {
-        run_from_here(s, k, true, k->now < HAND_OVER ? START_NEAR : START_BUDGET);
+    static const struct {
+        perpi_interior_folds folds;
+        int32_t limit;
+    } curves[] = {{PERPI_FOLDS_LEAVE, DESCENT_LIMIT},
+                  {PERPI_FOLDS_FOLLOW, CURVE_LIMIT},
+                  {PERPI_FOLDS_FOLLOW_TIGHT, CURVE_TIGHT_LIMIT}};
+    perp_status status = PERP_OK;
+    if (k->P->constraint_count > MANY_A_VELOCITY * k->P->dof_count) {
+        status = start_from_interior(s, k, SOFT);
+        if (status == PERP_OK && k->now < START) {
+            run_from_here(s, k, true, k->now < HAND_OVER ? START_NEAR : START_BUDGET);
+        }
+        return status;
     }
-    if (status == PERP_OK && !k->out.over && !redundant) {
-        status = follow_curve(s, k, false, CURVE_LIMIT);
-    }
-    if (status == PERP_OK && !k->out.over && !redundant) {
-        status = follow_curve(s, k, true, CURVE_TIGHT_LIMIT);
+    for (size_t i = 0; status == PERP_OK && !k->out.over && i < sizeof curves / sizeof curves[0];
+         ++i) {
+        status = follow_curve(s, k, curves[i].folds, curves[i].limit);
     }
     return status;
 }
@@ -1112,6 +1129,7 @@ static perp_status run_first(bodies* s, course* k)
         if (acts_loosely(s, P)) {
             run_steps(s, k, false, false, LOOSE_BUDGET);
         } else if (P->constraint_count >= LOCAL_MIN && differs_locally(s, P)) {
+            k->local = true;
             run_steps(s, k, true, true, LOCAL_BUDGET);
         }
     } else {
@@ -1131,7 +1149,7 @@ static perp_status run_attempts(bodies* s, course* k)
             if (attempts[i].regularisation == 0.0) {
                 return_to_best(s, k);
             } else {
-                status = start_from_interior(s, k, attempts[i].regularisation, false);
+                status = start_from_interior(s, k, attempts[i].regularisation);
             }
             k->bold = attempts[i].bold;
             scale_normal_weights(s, P, attempts[i].normal);

@@ -20,11 +20,10 @@
  *            Where |p_t| and |z_t| are near p_n and s, the unknowns are the direction phi, the lengths
  *            rp = |p_t|, ru = |z_t| and the gaps g2 = p_n - rp, g1 = s - ru:
  *                p_t = rp e(phi), z_t = -ru e(phi), (p_n + rp) g1 = tau, g2 (s + ru) = tau
- * Folds      The central path can turn back: the determinant of I + H' D H becomes negative, where
- *            task.until_fold ends the run. Else steps that stay short twice are followed by two without the
- *            coupling D_tn of friction to the normal impulse; an iterate that leaves the path far behind its
- *            best centred point returns there with a larger centring. interior_bodies_track.c follows the
- *            path through the folds.
+ * Folds      The central path can turn back: the determinant of I + H' D H becomes negative. Steps that stay
+ *            short twice are followed by two without the coupling D_tn of friction to the normal impulse; an
+ *            iterate that leaves the path far behind its best centred point returns there with a larger
+ *            centring. interior_bodies_descend.c and interior_bodies_track.c go on where this does not.
  */
 #include "solve/interior/interior_bodies.h"
 
@@ -213,7 +212,6 @@ perp_status perpi_interior_bodies_run(perpi_interior_bodies* s, const perpi_inte
     s->curve.on = false;
     perpi_interior_start(s, 1.0);
     s->centring_least = 0.0;
-    s->folded = false;
     course k = {.good_tau = -1.0, .least = INFINITY};
     for (int32_t i = 0; i <= task->limit; ++i) {
         perpi_interior_residuals(s);
@@ -228,11 +226,6 @@ perp_status perpi_interior_bodies_run(perpi_interior_bodies* s, const perpi_inte
             break;
         }
         ++*factorisations;
-        s->folded =
-            task->until_fold && s->coupling == 1.0 && perpi_body_matrix_sign(task->matrix) < 0;
-        if (s->folded) {
-            break;
-        }
         double length = 0.0;
         const perpi_interior_direction* d = choose_direction(s, task->matrix, &length);
         if (!(length > 0.0)) {

@@ -15,15 +15,23 @@ void perpi_interior_bodies_destroy(perpi_interior_bodies* s);
 /* Called with the impulses of each iterate; returns their residual. */
 typedef double (*perpi_interior_residual)(void* user, const double* p, bool* stop);
 
+/* What is done where the central path turns back; see interior_bodies_descend.c, interior_bodies_track.c. */
+typedef enum perpi_interior_folds {
+    PERPI_FOLDS_LEAVE,       /* tau only falls: to another branch, by steps with less coupling */
+    PERPI_FOLDS_FOLLOW,      /* tau grows again; ... */
+    PERPI_FOLDS_FOLLOW_TIGHT /* ... the points are always near the curve */
+} perpi_interior_folds;
+
 typedef struct perpi_interior_task {
     const perp_contact_problem* P;
     const perpi_delassus* delassus;
-    perpi_body_matrix* matrix; /* analysed */
-    double regularisation;     /* of u by the change of p, in scaled rows */
-    double target;             /* residual at which to stop */
-    bool tight;                /* of a curve: its points are always near it */
-    bool until_fold;           /* not of a curve: ends where the central path has turned back */
-    int32_t limit;             /* factorisations */
+    perpi_body_matrix* matrix;  /* analysed */
+    double regularisation;      /* of u by the change of p, in scaled rows */
+    double target;              /* residual at which to stop */
+    perpi_interior_folds folds; /* of a curve */
+    const double* from; /* of a curve that descends: impulses near which it begins (NULL: 0), ... */
+    double warmth;      /* ... and sqrt(tau) there, relative to the velocities without impulses */
+    int32_t limit;      /* factorisations */
     perpi_interior_residual residual;
     void* user;
 } perpi_interior_task;
@@ -42,7 +50,8 @@ PERP_NODISCARD perp_status perpi_interior_track_begin(perpi_interior_bodies* s,
 void perpi_interior_track(perpi_interior_bodies* s, const perpi_interior_task* task,
                           int32_t* factorisations);
 
-/* ---- shared by the files of the method: interior_bodies.c, _point.c, _direction.c, _track.c, _pairs.c ----*/
+/* ---- shared by the files of the method: interior_bodies.c, _point.c, _direction.c, _track.c, _descend.c,
+ * _pairs.c ----*/
 
 #define PERPI_INTERIOR_TURN 0.7 /* rad: the direction of sliding turns by no more in a step */
 
@@ -67,16 +76,23 @@ typedef struct perpi_interior_direction {
 
 /* The central path as a curve; see interior_bodies_track.c. */
 typedef struct perpi_interior_curve {
-    bool on;             /* residuals are those of the problem with compliance, and fall with tau */
-    double tau, first;   /* tau of the point, and of the first one */
-    double theta;        /* length of the next step */
-    double kept;         /* tau of the kept point (`good`); 0: there is none */
-    bool tight;          /* points have to be near the curve: always; ... */
-    bool strict;         /* ... after a return */
+    bool on;           /* residuals are those of the problem with compliance, and fall with tau */
+    double tau, first; /* tau of the point, and of the first one */
+    double theta;      /* length of the next step */
+    double kept;       /* tau of the kept point (`good`); 0: there is none */
+    perpi_interior_folds folds;
+    bool strict;         /* points have to be near the curve: after a return */
     int32_t corrections; /* since the last point from which a step was made */
-    int32_t returns;     /* to the kept point */
+    int32_t returns;     /* to the kept point, or to a larger tau */
     int32_t again;       /* corrections that the kept point may still have after a return */
     double off;          /* distance from the curve at the last correction */
+    /* of one that descends: */
+    double size;     /* of the velocities without impulses */
+    double left;     /* part of tau that a step leaves at least */
+    double damping;  /* part of a correction that is taken */
+    int32_t here;    /* corrections at the present tau; ... */
+    bool rough;      /* ... one of them did not come nearer */
+    int32_t reduced; /* iterations for which the coupling stays reduced */
 } perpi_interior_curve;
 
 struct perpi_interior_bodies {
@@ -110,10 +126,9 @@ struct perpi_interior_bodies {
     perpi_interior_direction dir[PERPI_INTERIOR_DIRECTIONS];
     double regularisation;
     double tau, infeasible; /* mean product; mean square of the linear residuals */
-    double coupling;        /* of D_tn: 1, or 0 for a step over a fold */
+    double coupling;        /* of D_tn: 1, or less for a step over a fold */
     int32_t products;
     double centring_least;
-    bool folded; /* the last run ended because the path had turned back */
     perpi_interior_curve curve;
 };
 
@@ -121,8 +136,12 @@ struct perpi_interior_bodies {
 PERP_NODISCARD perp_status perpi_interior_reserve(perpi_interior_bodies* s,
                                                   const perp_contact_problem* P);
 bool perpi_interior_scale(perpi_interior_bodies* s, const perpi_interior_task* task);
-/* x = y and every product equal: `factor` times the size of the velocities without impulses, squared. */
-void perpi_interior_start(perpi_interior_bodies* s, double factor);
+/* x = y and every product equal: `factor` times the size of the velocities without impulses, squared. Returns its
+ * root. */
+double perpi_interior_start(perpi_interior_bodies* s, double factor);
+/* The point with products tau that the impulses s->p and their velocities are nearest to; after perpi_interior_start.
+ * See interior_bodies_pairs.c. */
+void perpi_interior_start_near(perpi_interior_bodies* s, double tau);
 /* How many numbers the unknowns are, from s->x on. */
 size_t perpi_interior_unknowns(const perp_contact_problem* P);
 
@@ -157,6 +176,25 @@ int32_t perpi_interior_changes(const perpi_interior_bodies* s, int32_t i,
 double perpi_interior_reach_free(const perpi_interior_bodies* s, const perpi_interior_direction* d);
 void perpi_interior_move_free(perpi_interior_bodies* s, const perpi_interior_direction* d, double t,
                               double tau);
+
+/* interior_bodies_track.c, of a curve: the present point is its first one; d <- (1 - beta) d_0 + beta d_1; how much of d can be
+ * taken; takes t of it, and of the change of tau by the part beta. */
+enum {
+    PERPI_INTERIOR_CHANGES = 4 * PERPI_BODY_ROWS_MAX + 2
+}; /* numbers of perpi_interior_changes */
+void perpi_interior_anchor(perpi_interior_bodies* s);
+void perpi_interior_combine(const perpi_interior_bodies* s, double beta,
+                            perpi_interior_direction* d);
+double perpi_interior_within(const perpi_interior_bodies* s, const perpi_interior_direction* d);
+void perpi_interior_take(perpi_interior_bodies* s, const perpi_interior_direction* d, double t,
+                         double beta);
+/* A step with terms of second order; beta is base + go, at most `most`, with a smaller go where the boundary is near. */
+void perpi_interior_advance(perpi_interior_bodies* s, perpi_body_matrix* matrix, double base,
+                            double go, double most);
+/* interior_bodies_descend.c: a curve that descends begins near the impulses s->p, where sqrt(tau) is `warmth` times the
+ * velocities without impulses; one iteration of it. made: grows by the factorisations beyond one. False: it cannot go on. */
+void perpi_interior_descend_begin(perpi_interior_bodies* s, double warmth);
+bool perpi_interior_descend(perpi_interior_bodies* s, perpi_body_matrix* matrix, int32_t* made);
 
 /* a . b of the few rows of a constraint. */
 static inline double perpi_interior_dot(int32_t n, const double* a, const double* b)

@@ -17,7 +17,10 @@
 #include "base/threads.h"
 #include "solve/interior/interior_bodies.h"
 
-enum { GRAIN = 600 }; /* constraints for a thread to gain */
+enum {
+    GRAIN = 600, /* constraints for a thread to gain */
+    ROOT_STEPS = 60
+};
 
 #define TURN_WEIGHT 2.0 /* of a turn (rad) beside relative changes */
 
@@ -303,4 +306,131 @@ void perpi_interior_move_free(perpi_interior_bodies* s, const perpi_interior_dir
         s->x[i] += t * d->x[i];
     }
     perpi_for_parts(s->context, s->P->constraint_count, GRAIN, move_part, &job);
+}
+
+/* ---- the point near given impulses ------------------------------------------------------------------------*/
+
+/* The a > 0 with a - tau / a = x. */
+static double positive_root(double x, double tau)
+{
+    const double root = sqrt(x * x + 4.0 * tau);
+    return x > 0.0 ? 0.5 * (x + root) : 2.0 * tau / (root - x);
+}
+
+/* The x in (0, p_n] with (p_n - x) (1 + tau / (x (2 p_n - x))) = size: Newton's method between bounds, on the
+ * equation without its denominator, which falls. */
+static double cone_gap(double p_n, double size, double tau)
+{
+    double low = 0.0, high = p_n;
+    double x = size >= p_n ? 0.5 * tau / (size - p_n + sqrt(tau))
+                           : p_n - size * p_n * p_n / (p_n * p_n + tau);
+    for (int i = 0; i < ROOT_STEPS; ++i) {
+        x = x > low && x < high ? x : low > 0.0 ? sqrt(low * high) : 0.5 * high;
+        const double q = x * (2.0 * p_n - x), rest = p_n - x;
+        const double value = rest * (q + tau) - size * q;
+        if (value > 0.0) {
+            low = x;
+        } else {
+            high = x;
+        }
+        const double change = value / (2.0 * rest * (rest - size) - (q + tau));
+        x -= change;
+        if (fabs(change) <= 1e-15 * x) {
+            break;
+        }
+    }
+    return x < p_n ? x : p_n;
+}
+
+/* p_t and z with p_t - z_t as before, p_t in the cone of p_n, and the product tau. */
+static void start_cone(perpi_interior_bodies* s, int32_t i, double tau)
+{
+    const perp_constraint* c = &s->P->constraint[i];
+    double *p = s->p + c->row, *z = s->z + c->row, y[PERPI_BODY_ROWS_MAX];
+    const int32_t n = c->rows - 1;
+    for (int32_t r = 1; r <= n; ++r) {
+        y[r] = p[r] - s->u[c->row + r];
+    }
+    const double size = tail(n, y), gap = cone_gap(p[0], size, tau), slip = p[0] - gap;
+    s->g2[i] = gap;
+    s->g1[i] = tau / (p[0] + slip);
+    z[0] = s->g1[i] * p[0] / gap;
+    for (int32_t r = 1; r <= n; ++r) {
+        p[r] = size > 0.0 ? slip / size * y[r] : 0.0;
+        z[r] = -s->g1[i] / gap * p[r];
+    }
+}
+
+/* The p with p - tau / (p - low) + tau / (high - p) = y. */
+static double between_bounds(double low, double high, double y, double tau)
+{
+    double from = isfinite(high) ? high - positive_root(high - y, tau) : -INFINITY;
+    double to = isfinite(low) ? low + positive_root(y - low, tau) : INFINITY;
+    if (!isfinite(from) || !isfinite(to)) {
+        return isfinite(from) ? from : isfinite(to) ? to : y;
+    }
+    from = from > low ? from : low;
+    to = to < high ? to : high;
+    for (int i = 0; i < ROOT_STEPS; ++i) {
+        const double p = 0.5 * (from + to);
+        if (p - tau / (p - low) + tau / (high - p) < y) {
+            from = p;
+        } else {
+            to = p;
+        }
+    }
+    return 0.5 * (from + to);
+}
+
+static void start_bounded(perpi_interior_bodies* s, int32_t row, double tau)
+{
+    const double low = perpi_interior_lower(s, row), high = perpi_interior_upper(s, row);
+    if (perpi_interior_fixed(s, row)) {
+        s->p[row] = low;
+        return;
+    }
+    double p = between_bounds(low, high, s->p[row] - s->u[row], tau);
+    if (!(p > low && p < high)) { /* by rounding */
+        p = isfinite(low) && isfinite(high) ? 0.5 * (low + high)
+            : isfinite(low)                 ? low + sqrt(tau)
+                                            : high - sqrt(tau);
+    }
+    s->p[row] = p;
+    s->low[row] = isfinite(low) ? tau / (p - low) : 0.0;
+    s->up[row] = isfinite(high) ? tau / (high - p) : 0.0;
+}
+
+static void start_part(int32_t begin, int32_t end, void* data)
+{
+    const step_job* job = data;
+    perpi_interior_bodies* s = job->s;
+    for (int32_t i = begin; i < end; ++i) {
+        const perp_constraint* c = &s->P->constraint[i];
+        if (c->kind == PERP_CONSTRAINT_CONTACT) {
+            const double y = s->p[c->row] - s->u[c->row];
+            s->p[c->row] = positive_root(y, job->tau);
+            s->w[i] = positive_root(-y, job->tau);
+        }
+        for (int32_t r = c->row + 1; s->law_of[i] == LAW_NORMAL && r < c->row + c->rows; ++r) {
+            s->p[r] = 0.0;
+        }
+        for (int32_t r = c->row; s->law_of[i] == LAW_BOUNDED && r < c->row + c->rows; ++r) {
+            start_bounded(s, r, job->tau);
+        }
+        if (s->law_of[i] == LAW_CONE) {
+            start_cone(s, i, job->tau);
+        }
+    }
+}
+
+/* In place of p - u, whose part in the cone is p and the rest -u where the law holds, a pair with product tau that
+ * has the same difference: the smoothing of Chen, Harker, Kanzow and Smale. */
+void perpi_interior_start_near(perpi_interior_bodies* s, double tau)
+{
+    const perp_contact_problem* P = s->P;
+    step_job job = {.s = s, .tau = tau};
+    perpi_body_add_impulses(s->matrix, P, s->H, s->y, 1.0, s->p, s->x);
+    perpi_body_velocities(s->matrix, P, s->H, s->b, s->x, s->u);
+    perpi_for_parts(s->context, P->constraint_count, GRAIN, start_part, &job);
+    perpi_body_add_impulses(s->matrix, P, s->H, s->y, 1.0, s->p, s->x);
 }

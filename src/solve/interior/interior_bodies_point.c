@@ -197,7 +197,7 @@ static void start_bounded_row(perpi_interior_bodies* s, int32_t row, double size
     s->products += s->up[row] > 0.0;
 }
 
-void perpi_interior_start(perpi_interior_bodies* s, double factor)
+double perpi_interior_start(perpi_interior_bodies* s, double factor)
 {
     const perp_contact_problem* P = s->P;
     memcpy(s->x, s->y, (size_t)P->dof_count * sizeof *s->x);
@@ -229,6 +229,7 @@ void perpi_interior_start(perpi_interior_bodies* s, double factor)
         case LAW_EQUALITY: break;
         }
     }
+    return size;
 }
 
 /* ---- residuals of an iterate ------------------------------------------------------------------*/

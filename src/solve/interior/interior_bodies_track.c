@@ -24,7 +24,7 @@
 #include "solve/interior/interior_bodies.h"
 
 enum {
-    CHANGES_MAX = 4 * PERPI_BODY_ROWS_MAX + 2,
+    CHANGES_MAX = PERPI_INTERIOR_CHANGES,
     CORRECTIONS = 2,
     RETURNS_MAX = 12,
     AGAIN_MAX = 5,
@@ -93,8 +93,8 @@ static course measure(perpi_interior_bodies* s, const perpi_interior_direction* 
 
 /* ---- steps --------------------------------------------------------------------------------------------------*/
 
-/* d <- (1 - beta) d_0 + beta d_1 */
-static void combine(const perpi_interior_bodies* s, double beta, perpi_interior_direction* d)
+void perpi_interior_combine(const perpi_interior_bodies* s, double beta,
+                            perpi_interior_direction* d)
 {
     const size_t count =
         (size_t)s->P->dof_count + 6 * (size_t)s->P->row_count + 7 * (size_t)s->P->constraint_count;
@@ -105,13 +105,14 @@ static void combine(const perpi_interior_bodies* s, double beta, perpi_interior_
     }
 }
 
-static double step_within(const perpi_interior_bodies* s, const perpi_interior_direction* d)
+double perpi_interior_within(const perpi_interior_bodies* s, const perpi_interior_direction* d)
 {
     const double t = BOUNDARY * perpi_interior_reach_free(s, d);
     return t < 1.0 ? t : 1.0;
 }
 
-static void take(perpi_interior_bodies* s, const perpi_interior_direction* d, double t, double beta)
+void perpi_interior_take(perpi_interior_bodies* s, const perpi_interior_direction* d, double t,
+                         double beta)
 {
     s->curve.tau *= 1.0 - t * beta;
     perpi_interior_move_free(s, d, t, s->curve.tau);
@@ -121,19 +122,18 @@ static void take(perpi_interior_bodies* s, const perpi_interior_direction* d, do
 static void correct(perpi_interior_bodies* s, const course* k)
 {
     const double beta = k->beta < -0.5 ? -0.5 : k->beta > 0.5 ? 0.5 : k->beta;
-    combine(s, beta, &s->dir[2]);
-    take(s, &s->dir[2], step_within(s, &s->dir[2]), beta);
+    perpi_interior_combine(s, beta, &s->dir[2]);
+    perpi_interior_take(s, &s->dir[2], perpi_interior_within(s, &s->dir[2]), beta);
 }
 
-/* A step along the curve, with terms of second order. */
-static void advance(perpi_interior_bodies* s, perpi_body_matrix* matrix, const course* k)
+void perpi_interior_advance(perpi_interior_bodies* s, perpi_body_matrix* matrix, double base,
+                            double go, double most)
 {
     perpi_interior_direction *best = &s->dir[2], *next = &s->dir[3];
-    double go = s->curve.theta / k->length, beta = 0.0, t = 0.0;
+    double beta = 0.0, t = 0.0;
     for (int i = 0; i < TRIALS; ++i) {
-        beta = k->beta + k->sign * go;
-        beta = beta < BETA_MAX ? beta : BETA_MAX;
-        combine(s, beta, best);
+        beta = base + go < most ? base + go : most;
+        perpi_interior_combine(s, beta, best);
         const double reach = perpi_interior_reach_free(s, best);
         t = BOUNDARY * reach < 1.0 ? BOUNDARY * reach : 1.0;
         if (t == 1.0) {
@@ -143,7 +143,7 @@ static void advance(perpi_interior_bodies* s, perpi_body_matrix* matrix, const c
     }
     for (int i = 0; i < CORRECTIONS; ++i) {
         perpi_interior_find(s, matrix, (1.0 - beta) * s->curve.tau, best, next);
-        const double within = step_within(s, next);
+        const double within = perpi_interior_within(s, next);
         if (!(within >= BOUNDARY * t)) {
             break;
         }
@@ -152,7 +152,7 @@ static void advance(perpi_interior_bodies* s, perpi_body_matrix* matrix, const c
         next = swap;
         t = within;
     }
-    take(s, best, t, beta);
+    perpi_interior_take(s, best, t, beta);
 }
 
 /* ---- the curve ----------------------------------------------------------------------------------------------*/
@@ -203,7 +203,8 @@ static bool follow(perpi_interior_bodies* s, perpi_body_matrix* matrix)
     }
     const bool returned = c->again > 0;
     c->again = 0;
-    if (k.off < (c->tight || c->strict ? TIGHT : NEAR)) {
+    const bool tight = c->strict || c->folds == PERPI_FOLDS_FOLLOW_TIGHT;
+    if (k.off < (tight ? TIGHT : NEAR)) {
         const int32_t returns = returned ? c->returns : 0; /* still the same point */
         if (!returned) {
             set_length(c, k.off);
@@ -213,7 +214,7 @@ static bool follow(perpi_interior_bodies* s, perpi_body_matrix* matrix)
             keep_point(s);
         }
         c->returns = returns;
-        advance(s, matrix, &k);
+        perpi_interior_advance(s, matrix, k.beta, k.sign * (c->theta / k.length), BETA_MAX);
         return true;
     }
     const bool slow = ++c->corrections > 3 || (c->corrections > 1 && k.off > 0.7 * c->off);
@@ -226,22 +227,35 @@ static bool follow(perpi_interior_bodies* s, perpi_body_matrix* matrix)
     return isfinite(k.off);
 }
 
+void perpi_interior_anchor(perpi_interior_bodies* s)
+{
+    const perp_contact_problem* P = s->P;
+    perpi_interior_residuals(s);
+    s->curve.tau = s->curve.first = s->tau;
+    memcpy(s->rd_first, s->rd, (size_t)P->dof_count * sizeof *s->rd);
+    memcpy(s->rt_first, s->rt, (size_t)P->row_count * sizeof *s->rt);
+    memcpy(s->rn_first, s->rn, (size_t)P->constraint_count * sizeof *s->rn);
+}
+
 perp_status perpi_interior_track_begin(perpi_interior_bodies* s, const perpi_interior_task* task)
 {
     const perp_status status = perpi_interior_reserve(s, task->P);
-    s->curve = (perpi_interior_curve){.theta = THETA_FIRST, .tight = task->tight};
+    s->curve = (perpi_interior_curve){.theta = THETA_FIRST, .folds = task->folds};
     if (status != PERP_OK || task->P->constraint_count == 0 || !perpi_interior_scale(s, task)) {
         return status;
     }
     s->matrix = task->matrix;
     s->coupling = 1.0;
     s->curve.on = true;
-    perpi_interior_start(s, START);
-    perpi_interior_residuals(s);
-    s->curve.tau = s->curve.first = s->tau;
-    memcpy(s->rd_first, s->rd, (size_t)task->P->dof_count * sizeof *s->rd);
-    memcpy(s->rt_first, s->rt, (size_t)task->P->row_count * sizeof *s->rt);
-    memcpy(s->rn_first, s->rn, (size_t)task->P->constraint_count * sizeof *s->rn);
+    s->curve.size = perpi_interior_start(s, START) / START;
+    if (task->folds != PERPI_FOLDS_LEAVE) {
+        perpi_interior_anchor(s);
+        return PERP_OK;
+    }
+    for (int32_t i = 0; i < task->P->row_count; ++i) {
+        s->p[i] = task->from != NULL ? task->from[i] / s->scale[i] : 0.0;
+    }
+    perpi_interior_descend_begin(s, task->warmth);
     return PERP_OK;
 }
 
@@ -250,12 +264,13 @@ void perpi_interior_track(perpi_interior_bodies* s, const perpi_interior_task* t
 {
     perpi_interior_curve* c = &s->curve;
     *factorisations = 0;
-    while (c->on && *factorisations < task->limit && c->tau > TAU_END * c->first) {
+    for (int32_t i = 0; c->on && *factorisations < task->limit && c->tau > TAU_END * c->first;
+         ++i) {
         perpi_interior_residuals(s);
-        if (*factorisations % FAR_CHECK == 0 || sqrt(c->tau / c->first) < FAR * task->target) {
+        if (i % FAR_CHECK == 0 || sqrt(c->tau / c->first) < FAR * task->target) {
             bool stop = false;
-            for (int32_t i = 0; i < s->P->row_count; ++i) {
-                s->g[i] = s->scale[i] * s->p[i];
+            for (int32_t r = 0; r < s->P->row_count; ++r) {
+                s->g[r] = s->scale[r] * s->p[r];
             }
             const double residual = task->residual(task->user, s->g, &stop);
             if (stop || !(residual > task->target)) {
@@ -263,7 +278,9 @@ void perpi_interior_track(perpi_interior_bodies* s, const perpi_interior_task* t
             }
         }
         ++*factorisations;
-        c->on = follow(s, task->matrix);
+        c->on = c->folds == PERPI_FOLDS_LEAVE
+                    ? perpi_interior_descend(s, task->matrix, factorisations)
+                    : follow(s, task->matrix);
     }
     c->on = c->on && c->tau > TAU_END * c->first;
 }
