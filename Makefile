@@ -14,8 +14,10 @@ python := $(firstword $(wildcard /usr/bin/python3) python3)
 ci_flag := $(if $(filter-out false 0,$(CI)),ON,OFF)
 # lld links the programs of the tests in half of the time of ld.
 ci_linker := $(and $(filter ON,$(ci_flag)),$(shell command -v ld.lld),-fuse-ld=lld)
+# The tests start the program thousands of times.
 configure := cmake --preset release --log-level=NOTICE \
-	-DPERP_WERROR=$(ci_flag) -DPERP_ASSERTS=$(ci_flag) -DCMAKE_EXE_LINKER_FLAGS=$(ci_linker)
+	-DPERP_WERROR=$(ci_flag) -DPERP_ASSERTS=$(ci_flag) -DPERP_HDF5_STATIC=$(ci_flag) \
+	-DCMAKE_EXE_LINKER_FLAGS=$(ci_linker)
 
 .PHONY: help deps test-deps build demo test test-slow test-asan coverage torture bench bench-solvers bench-peers experiments docs python wheel sdist install format clean
 .DEFAULT_GOAL := help
