@@ -36,6 +36,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 typedef struct perp_test_case {
@@ -272,7 +273,9 @@ static inline int perp_test_run_list(perp_test_case* first, const char* program,
             continue;
         }
         perp_test_now = (perp_test_state){.name = c->name};
+        const clock_t begin = clock(); /* CPU time of all threads */
         c->run();
+        const double seconds = (double)(clock() - begin) / CLOCKS_PER_SEC;
         const perp_test_state end = perp_test_now;
         perp_test_now = (perp_test_state){0};
         if (end.failures == 0 && end.skipped != NULL) {
@@ -280,7 +283,11 @@ static inline int perp_test_run_list(perp_test_case* first, const char* program,
             printf("skip %s: %s\n", c->name, end.skipped);
         } else if (end.failures == 0 && end.checks > 0) {
             ++passed;
-            printf("ok %s\n", c->name);
+            printf("ok %s", c->name);
+            if (seconds >= 0.1) {
+                printf(" (%.2f s of CPU)", seconds);
+            }
+            putchar('\n');
         } else {
             ++failed;
             printf("FAIL %s%s\n", c->name, end.checks == 0 ? ": made no check" : "");
