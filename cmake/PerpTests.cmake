@@ -47,23 +47,27 @@ if(PERP_SANITIZE MATCHES "address")
 endif()
 
 # Long tests begin first, so that none runs alone at the end (in a fresh clone CTest has no measurements of its own):
-# seconds on two cores, optimised, of those with more than 2.
+# seconds on two cores, optimised, of those with more than 2; half of those under the sanitizers, if that is more.
 set(perp_test_cost
     viewer/page.sh=102 cli/design_slow.py=90 cli/sweep_slow.py=80 cli/gallery_slow.py=60 cli/sweep.py=32
-    cli/manners.py=31 cli/design.py=30 cli/record.py=21 cli/run.py=21 cli/kill_slow.py=20
-    cli/docs_slow.py=18 cli/render.py=17 cli/units.py=13 cli/estimate.py=12 conform/generated=11
-    physics/gradient=10 cli/bad_input.sh=8 conform/problem_mutation=8 physics/energy=8
-    physics/gradient_robots=8 cli/replay.py=7 cli/robot_features.py=7 cli/schema.py=7 cli/watch.py=7
-    physics/pile_groups=7 unit/record/verify=7 cli/design_gradient.py=6 cli/urdf.py=6 physics/ledger=6
-    physics/smooth_gradient_cases=6 physics/threads=6 unit/solve/friction_corpus=6 cli/compare.py=5
-    cli/gallery.py=5 cli/ledger.py=5 physics/throws=5 python/run.py=5 torture/short.py=5
-    unit/collide/smooth=5 viewer/notebook.sh=5 cli/examples.sh=4 cli/tutorial.py=4 conform/solvers=4
-    physics/impulse_scale=4 physics/pile=4 physics/quasistatic=4 unit/linalg/fronts=4 viewer/design.sh=4
-    viewer/estimate.sh=4 cli/grasp_map.py=3 cli/measures.py=3 cli/mjcf.py=3 conform/auto_corpus=3
-    fault/record_fault=3 physics/bounce_joint=3 physics/gradient_motion=3 physics/joint_direction=3
-    physics/momentum=3 physics/step_fallback=3 unit/collide/collider=3 unit/collide/crossing=3
-    unit/collide/polyhedron=3 unit/collide/smooth_polytope=3 unit/contact/derivative=3 unit/record/edited=3
-    unit/study/estimate_filter=3 unit/study/mpec=3 viewer/study.sh=3)
+    cli/manners.py=31 cli/design.py=30 cli/record.py=21 cli/run.py=21 cli/kill_slow.py=20 cli/docs_slow.py=18
+    cli/render.py=17 cli/estimate.py=13 cli/units.py=13 physics/gradient_robots=12 conform/generated=11
+    physics/gradient=10 cli/bad_input.sh=8 conform/problem_mutation=8 physics/energy=8 physics/pile_groups=8
+    torture/hard.py=8 cli/replay.py=7 cli/robot_features.py=7 cli/schema.py=7 cli/watch.py=7
+    unit/record/verify=7 cli/design_gradient.py=6 cli/urdf.py=6 physics/ledger=6 physics/smooth_gradient_cases=6
+    physics/step_fallback=6 physics/threads=6 torture/short.py=6 unit/solve/friction_corpus=6 cli/compare.py=5
+    cli/gallery.py=5 cli/ledger.py=5 fault/record_fault=5 physics/quasistatic=5 physics/throws=5 python/run.py=5
+    unit/collide/smooth=5 unit/linalg/fronts=5 viewer/notebook.sh=5 cli/examples.sh=4 cli/grasp_map.py=4
+    cli/tutorial.py=4 conform/solvers=4 physics/gradient_motion=4 physics/grip=4 physics/impulse_scale=4
+    physics/pile=4 unit/collide/polyhedron=4 unit/study/estimate_filter=4 unit/study/mpec=4 viewer/design.sh=4
+    viewer/estimate.sh=4 cli/feed_forward.py=3 cli/measures.py=3 cli/mjcf.py=3 conform/auto_corpus=3
+    fault/sim_fault=3 physics/bounce_joint=3 physics/compliant=3 physics/gradient_middle=3
+    physics/gradient_roll=3 physics/joint=3 physics/joint_direction=3 physics/momentum=3 python/docs.py=3
+    python/memory.py=3 torture/checker.py=3 unit/collide/collider=3 unit/collide/crossing=3
+    unit/collide/distance=3 unit/collide/smooth_polytope=3 unit/contact/derivative=3 unit/record/edited=3
+    viewer/study.sh=3 cli/include.py=2 cli/robot_styles.py=2 physics/peg=2 physics/polygons=2 physics/roll=2
+    physics/smooth_gradient=2 unit/collide/choice=2 unit/collide/polygon=2 unit/collide/polyhedron_apart=2
+    unit/collide/polyhedron_round=2 unit/shape/shape=2 unit/solve/search_limit=2 unit/study/laws=2)
 
 # Once more for `make test-slow`, as NAME_slow and with all repetitions (PERP_TEST_FULL): what `make test` runs in part.
 set(perp_test_full
