@@ -49,6 +49,10 @@ static const double NOISE = 1e-7;
 static const double LATE_PART = 0.1;
 /* Part of the work of a step that the outer iteration may take: the rest is for the semi-implicit step. */
 static const double WORK_PART = 0.5;
+/* Ends at which springs have turned a body further than FAR are searched again by iterations that turn no body by more
+ * than NEAR; radians. */
+static const double FAR = 1.57;
+static const double NEAR = 0.5;
 /* The next formulation would contain the residual of a solve, so each is solved sharply. */
 static double sharp_tolerance(const perpi_step* step)
 {
@@ -178,6 +182,7 @@ typedef struct progress {
     int32_t late;         /* the first late iteration; 0: none yet */
     double level;         /* the least residual when it was last halved, */
     int32_t halved;       /* and in which iteration */
+    bool near;            /* bodies turn little from one iteration to the next */
 } progress;
 
 static perp_status refuse(perpi_step* step)
@@ -218,6 +223,24 @@ static bool is_stalled(const perpi_step* step, const progress* x)
     return step->outer.iterations - x->halved >= (x->late > 0 ? LATE_STALLED : STALLED);
 }
 
+/* Shortens the change of the velocities so that no body ends further than NEAR radians from where it ended in the
+ * iteration before. */
+static void stay_near(perpi_step* step)
+{
+    const int32_t stride = perpi_v_stride(step->model);
+    double most = 0.0;
+    for (int32_t i = 0; i < (int32_t)step->model->body_count; ++i) {
+        const vec3 now = perpi_state_rate(step->model, step->to->v, i);
+        const vec3 before = perpi_state_rate(step->model, step->outer.v, i);
+        const double turn = step->h * v3_norm(v3_sub(now, before));
+        most = turn > most ? turn : most;
+    }
+    const double part = most > NEAR ? NEAR / most : 1.0;
+    for (int32_t i = 0; i < (int32_t)step->model->body_count * stride; ++i) {
+        step->to->v[i] = step->outer.v[i] + part * (step->to->v[i] - step->outer.v[i]);
+    }
+}
+
 /* Solves the problem at the end, and chooses the velocities to formulate the next one at. */
 static perp_status iterate(perpi_step* step, progress* x)
 {
@@ -241,14 +264,18 @@ static perp_status iterate(perpi_step* step, progress* x)
     } else if (x->slow && !x->still) {
         perpi_anderson_next(&outer->anderson, outer->v, step->to->v, step->to->v);
     }
+    if (x->near) {
+        stay_near(step);
+    }
     return PERP_OK;
 }
 
-static perp_status iterate_to_end(perpi_step* step)
+static perp_status iterate_to_end(perpi_step* step, bool near)
 {
     const perp_contact_problem* P = &step->formulation->problem;
     perpi_outer* outer = &step->outer;
-    progress x = {.before = INFINITY, .least = INFINITY, .level = INFINITY, .plain = true};
+    progress x = {
+        .before = INFINITY, .least = INFINITY, .level = INFINITY, .plain = true, .near = near};
     perpi_anderson_forget(&outer->anderson);
     for (outer->iterations = 1;; outer->iterations += 1) {
         perp_status status = formulate_at_end(step);
@@ -314,7 +341,26 @@ static bool contacts_gain(const perpi_step* step)
     return gain > 0.0 && gain > energy_before(step, step->outer.check);
 }
 
-perp_status perpi_solve_at_end(perpi_step* step)
+/* Whether springs whose forces are those of the end of the step turn a body further than FAR. */
+static bool springs_turn_far(const perpi_step* step)
+{
+    const perp_model* model = step->model;
+    bool far = false;
+    for (size_t i = 0; i < model->spring_count; ++i) {
+        const perpi_spring* s = &model->spring[i];
+        for (int side = 0; side < 2 && !s->implicit; ++side) {
+            const int32_t body = s->body[side];
+            const vec3 change = body < 0 ? v3(0.0, 0.0, 0.0)
+                                         : v3_sub(perpi_state_rate(model, step->to->v, body),
+                                                  perpi_state_rate(model, step->from->v, body));
+            far = far || step->h * v3_norm(change) > FAR;
+        }
+    }
+    return far;
+}
+
+/* The outer iteration from the semi-implicit step. */
+static perp_status solve_from_guess(perpi_step* step)
 {
     const perpi_step_input in = perpi_step_inputs(step);
     perp_status status = perpi_step_formulate(step, &in, step->from->v);
@@ -325,8 +371,27 @@ perp_status perpi_solve_at_end(perpi_step* step)
         /* the sides at the end of the step are those of its start */
         status = perpi_remember_sides(step, &step->to->contacts);
     }
-    if (status == PERP_OK) {
-        status = iterate_to_end(step);
+    return status == PERP_OK ? iterate_to_end(step, false) : status;
+}
+
+/* The force of a spring at the end of the step holds at many ends where it can turn a body by radians: at one after a
+ * whole turn it is that of the start again, and drives the body faster in every step. The end that the motion leads to is
+ * near the start. It is searched from there, by small turns. If it is not found the first one stands, unless the contacts are
+ * no longer those of the start. */
+static perp_status solve_near_start(perpi_step* step)
+{
+    memcpy(step->to->v, step->from->v, (size_t)step->v_size * sizeof *step->to->v);
+    const perp_status status = iterate_to_end(step, true);
+    return status == PERP_ERROR_SOLVE && step->stepper->evaluation == PERPI_EVALUATE_FORCES
+               ? solve_from_guess(step)
+               : status;
+}
+
+perp_status perpi_solve_at_end(perpi_step* step)
+{
+    perp_status status = solve_from_guess(step);
+    if (status == PERP_OK && springs_turn_far(step) && !step->accept_unsolved) {
+        status = solve_near_start(step);
     }
     if (status == PERP_OK && step->stepper->evaluation == PERPI_EVALUATE_GEOMETRY &&
         contacts_gain(step) && !step->accept_unsolved) {
