@@ -5,15 +5,18 @@
  * stepper is in perpi_try_step.
  */
 #include <math.h>
-#include <string.h>
 
-#include "linalg/dense.h"
 #include "sim/internal.h"
+#include "step/kinetic.h"
 
 /* Energy that a choice among features may add, in kinetic energies of the step without impulses. */
 static const double LARGEST_GAIN = 2.0;
 /* Overlap of a feature, of the largest body, that is more than rounding. */
 static const double LEAST_OVERLAP = 1e-6;
+/* Turn of a body in a step, in radians, that steps resolve; as in free_rotation.c and roll.c. */
+static const double LARGEST_TURN = 0.5;
+/* Part of an overlap that a slow push takes back in a step: of the energy of the push it has the part 0.01. */
+static const double SLOW_PART = 0.1;
 
 enum {
     MANY_FALLBACKS = 4,  /* fallbacks of single pairs in a step */
@@ -147,25 +150,6 @@ static perp_status fall_back_pair(perpi_step* step, bool* done)
                                                                 : PERP_OK;
 }
 
-/* The kinetic energy that the bodies would have at the end of the step without any impulse. */
-static double free_energy(const perpi_formulation* f)
-{
-    const double* M = f->M;
-    double twice = 0.0;
-    for (int32_t block = 0; block < f->problem.block_count; ++block) {
-        const double* k = f->k + f->dof[block];
-        const int32_t n = f->dof[block + 1] - f->dof[block];
-        double L[PERPI_BLOCK_MAX * PERPI_BLOCK_MAX], v[PERPI_BLOCK_MAX];
-        if (n <= PERPI_BLOCK_MAX && perpi_chol_factor(n, M, L)) {
-            memcpy(v, k, (size_t)n * sizeof *v);
-            perpi_chol_solve(n, L, v);
-            twice += perpi_dot(n, k, v);
-        }
-        M += n * n;
-    }
-    return 0.5 * twice;
-}
-
 /* A group holds at the start of the step if one of its members does. Where another one acts in the answer, which
  * overlaps there, the step closes an overlap that the bodies do not have: it does the work p d/h, d the
  * overlap beyond that of the group. This is a solution of the group's law, but none that a motion leads to.
@@ -193,7 +177,8 @@ static int32_t find_switch_that_gains(const perpi_step* step)
             largest = work > largest ? work : largest;
         }
     }
-    return sum > 0.0 && sum > LARGEST_GAIN * free_energy(step->formulation) ? found : -1;
+    return sum > 0.0 && sum > LARGEST_GAIN * perpi_kinetic_energy_free(step->formulation) ? found
+                                                                                          : -1;
 }
 
 perp_status perpi_leave_switch(perpi_step* step, bool* again)
@@ -206,6 +191,87 @@ perp_status perpi_leave_switch(perpi_step* step, bool* again)
     const perp_status status = i >= 0 ? simplify_pair(step, i, again) : PERP_OK;
     step->attempts.fallbacks += *again ? 1 : 0;
     return status;
+}
+
+/* ---- overlap that is pushed out slowly -------------------------------------------------------------
+ *
+ * A linear gap leaves an overlap of r (1 - cos a) where a body turns by a, and the next step parts the bodies at that over
+ * h. Of a body that turns by radians in a step this is its own speed, whatever the mass of what lies on it: a light box
+ * that wobbles between two heavy balls throws the upper one. Impulses of contacts that ask for no velocity do not raise the
+ * kinetic energy: the answer is the nearest to the free motion in a cone, or loses more by friction. So where the answer has
+ * more and such overlap pushes, the step is solved again with a tenth of the speed for it; and so are the next ones, until the
+ * answer has no more energy with all of it. The recording says so: a gap of 0, and a drift that asks for the
+ * speed. Not with contacts that exist once bodies overlap, which push in no other way. */
+
+/* Whether the last step pushed a pair out slowly; body_a < 0: any pair. */
+static bool was_slow(const perpi_step* step, int32_t body_a, int32_t body_b)
+{
+    const perpi_contact_list* list = &step->from->contacts;
+    bool found = false;
+    for (size_t i = 0; i < list->count && !found; ++i) {
+        const perp_contact* c = &list->item[i];
+        found = c->gap == 0.0 && c->drift[0] < 0.0 &&
+                (body_a < 0 || (c->body_a == body_a && c->body_b == body_b));
+    }
+    return found;
+}
+
+/* Overlap that the turn of a body can leave, if it turned too far in the last step for a linear gap to tell where it would
+ * be; else 0. */
+static double overlap_of_turn(const perpi_step* step, int32_t body)
+{
+    const double turn = step->h * v3_norm(perpi_state_rate(step->model, step->from->v, body));
+    const double part = turn * turn < 4.0 ? 0.5 * turn * turn : 2.0; /* of its radius */
+    return turn > LARGEST_TURN ? part * step->model->body[body].reach : 0.0;
+}
+
+/* The part of the overlap of a contact that is pushed out slowly: what the turns of its bodies, or of the smaller one in earlier
+ * steps, can have left. A body that flies into another one is deeper in it. */
+static double slow_overlap(const perpi_step* step, const perp_contact* c, bool again)
+{
+    if (!(c->gap < 0.0) || !perpi_overlap_counts(step, c)) {
+        return 0.0;
+    }
+    const perpi_body *a = &step->model->body[c->body_a], *b = &step->model->body[c->body_b];
+    double most = overlap_of_turn(step, c->body_a) + overlap_of_turn(step, c->body_b);
+    if (again && was_slow(step, c->body_a, c->body_b)) {
+        most = fmax(most, 2.0 * fmin(a->reach, b->reach));
+    }
+    return fmin(most, -c->gap);
+}
+
+void perpi_push_slowly(perpi_step* step)
+{
+    const bool again = step->kept.slow && was_slow(step, -1, -1);
+    for (size_t i = 0; step->kept.slow && i < step->to->contacts.count; ++i) {
+        perp_contact* c = &step->to->contacts.item[i];
+        const double part = slow_overlap(step, c, again);
+        if (part > 0.0) {
+            step->kept.deepest = -c->gap > step->kept.deepest ? -c->gap : step->kept.deepest;
+            c->drift[0] += (c->gap + (1.0 - SLOW_PART) * part) / step->h;
+            c->gap = 0.0;
+        }
+    }
+}
+
+bool perpi_slow_push(perpi_step* step)
+{
+    if (step->kept.slow || step->kept.any || step->stepper->touching || step->error > 0.0 ||
+        step->stepper->evaluation == PERPI_EVALUATE_GEOMETRY || step->contact_model->overlap_only ||
+        step->equilibrium.v_end != NULL) {
+        return false;
+    }
+    const double least = LEAST_OVERLAP * step->model->length;
+    const bool again = was_slow(step, -1, -1);
+    bool pushes = false;
+    for (size_t i = 0; i < step->to->contacts.count && !pushes; ++i) {
+        const perp_contact* c = &step->to->contacts.item[i];
+        pushes = c->impulse[0] > 0.0 && slow_overlap(step, c, again) > least;
+    }
+    step->kept.slow = pushes && perpi_kinetic_energy(step->formulation, step->v_problem) >
+                                    perpi_kinetic_energy_free(step->formulation);
+    step->attempts.fallbacks += step->kept.slow ? 1 : 0;
+    return step->kept.slow;
 }
 
 bool perpi_overlap_counts(const perpi_step* step, const perp_contact* c)

@@ -207,6 +207,7 @@ perp_status perpi_find_contacts(perpi_step* step, bool* same)
     act_on_particles(step);
     perpi_offset_gaps(step, h);
     apply_kept_speed(step, h);
+    perpi_push_slowly(step);
     if (step->filter->closed) {
         status = perpi_keep_closed(step);
     }

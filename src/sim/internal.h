@@ -330,6 +330,10 @@ bool perpi_keep_joint_errors(perpi_step* step);
 /* After a solution in which a group acts by a feature that overlaps although another one is open, and gains
  * energy by that: a simpler model for the pair; *again: solve again. */
 PERP_NODISCARD perp_status perpi_leave_switch(perpi_step* step, bool* again);
+/* After a solution: whether overlap of bodies that turn by more than half a radian in a step pushes and raises the kinetic
+ * energy. The step is then to be solved again, in which perpi_push_slowly changes the contacts. */
+bool perpi_slow_push(perpi_step* step);
+void perpi_push_slowly(perpi_step* step);
 /* Whether the overlap of a contact can be kept: not in groups, which fall back first, nor in soft
  * layers, nor that of bodies which would pass through each other. */
 bool perpi_overlap_counts(const perpi_step* step, const perp_contact* c);

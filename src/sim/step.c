@@ -84,9 +84,10 @@ static perp_status review_answer(perpi_step* step, perp_status solved, bool* aga
     perp_status status = solved;
     a->simpler = false;
     if (status == PERP_OK || status == PERP_ERROR_SOLVE) {
-        const perp_status tried = step->report.outcome == PERP_OUTCOME_SOLVED
-                                      ? perpi_leave_switch(step, &a->simpler)
-                                      : perpi_fall_back(step, &a->simpler);
+        const bool found = step->report.outcome == PERP_OUTCOME_SOLVED;
+        const perp_status tried =
+            found ? perpi_leave_switch(step, &a->simpler) : perpi_fall_back(step, &a->simpler);
+        a->simpler = a->simpler || (tried == PERP_OK && found && perpi_slow_push(step));
         if (tried != PERP_OK || a->simpler) {
             *again = a->simpler;
             return tried;

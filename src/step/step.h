@@ -79,6 +79,7 @@ typedef struct perpi_pair_sides {
 typedef struct perpi_kept_overlap {
     int32_t body_a, body_b; /* of these two bodies */
     bool any, all;          /* of all */
+    bool slow;              /* that of bodies which turn far is pushed out slowly */
     bool joints;            /* and the errors of the joints */
     bool smooth;            /* before that: their overlap is corrected without friction */
     double deepest;

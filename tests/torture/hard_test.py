@@ -37,6 +37,7 @@ ACCOUNTS = (
     (9000527, "adaptive: a contact that took part without an impulse is closed by the turn of its bodies"),
     (9001331, "bodies of an impact that push each other while poses are moved keep their angular momentum together"),
     (6001580, "a light body between a heavy one and the world: joints are closed to more than the certificate"),
+    (7301002, "a light box wobbles between two heavy balls: overlap of a body that turns far is pushed out slowly"),
     (9104730, "implicit, a spring on a long arm: not the end of the step after a whole turn"),
     (9301955, "8 g between the floor and 400 t on a motor: impulses of 1e6 N s, joints closed one after the other"),
 )
