@@ -17,6 +17,7 @@
  */
 #include "step/frames.h"
 #include "step/joint_rows.h"
+#include "step/kinetic.h"
 #include "step/repair.h"
 
 /* Relative to the energy that the joints exchange: the part that they may gain in a step. */
@@ -152,6 +153,12 @@ static double gain_of_rows(const perpi_formulation* f, const double* before, con
     return sum;
 }
 
+/* The kinetic energy of the answer beyond that of the step without impulses. */
+static double gain_of_all_rows(const perpi_formulation* f, const double* v)
+{
+    return perpi_kinetic_energy(f, v) - perpi_kinetic_energy_free(f);
+}
+
 bool perpi_repair_gains(const perpi_formulation* f, const bool* loop, const double* before,
                         const double* v, const double* p, double projection)
 {
@@ -172,12 +179,17 @@ bool perpi_repair_gains(const perpi_formulation* f, const bool* loop, const doub
     }
     const double gain = most < work ? most : work;
     const double least = loop != NULL ? LEAST_GAIN : LEAST_GAIN_OPEN;
+    if (!(most > least * motion)) {
+        return false;
+    }
+    if (loop == NULL && !(2.0 * (projection + gain_of_all_rows(f, v)) > least * motion)) {
+        return false; /* a motor or a weight that presses a joint on its limit takes what closing the limit gives */
+    }
     if (gain > LARGEST_GAIN * size && gain > least * motion) {
         return true;
     }
     /* contacts may pass on what the joints give */
-    return loop == NULL && most > least * motion &&
-           2.0 * projection + gain_of_rows(f, before, v, p) > least * motion;
+    return loop == NULL && 2.0 * projection + gain_of_rows(f, before, v, p) > least * motion;
 }
 
 bool perpi_repair_gains_still(const perpi_formulation* f, const double* before, const double* v,

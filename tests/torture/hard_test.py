@@ -39,6 +39,7 @@ ACCOUNTS = (
     (6001580, "a light body between a heavy one and the world: joints are closed to more than the certificate"),
     (7301002, "a light box wobbles between two heavy balls: overlap of a body that turns far is pushed out slowly"),
     (9104730, "implicit, a spring on a long arm: not the end of the step after a whole turn"),
+    (9700971, "a motor presses a slider on its limit: the limit is closed, the motor takes the work"),
     (9301955, "8 g between the floor and 400 t on a motor: impulses of 1e6 N s, joints closed one after the other"),
 )
 FAILED = (  # words of the message, and of perp solve with the problem file
