@@ -12,6 +12,7 @@
 #include "problem/operators.h"
 #include "solve/acting.h"
 #include "solve/clock.h"
+#include "solve/no_motion.h"
 #include "solve/work.h"
 
 #define GOAL 1e-4      /* factor on the tolerance under PERPI_TIGHT */
@@ -255,11 +256,25 @@ static perpi_runner runner_of(const perpi_slot* slot, const perpi_problem* P)
     }
 }
 
+/* After the second attempt that did not solve a contact problem: whether none can. The first is often short. */
+static perp_status find_contradiction(search* f, bool* asked, bool* none)
+{
+    if (*asked || f->problem.form != PERPI_FORM_CONTACT || !f->s->planned || f->count < 2 ||
+        is_enough(f)) {
+        return PERP_OK;
+    }
+    *asked = true;
+    const perp_status status = perpi_has_no_motion(&f->s->arena, f->problem.contact, none);
+    f->no_solution = f->no_solution || *none;
+    return status;
+}
+
 /* Tries the entries in order until the residual is small enough. */
 static perp_status run_plan(search* f, const perpi_entry* entry)
 {
     perpi_solver* s = f->s;
-    for (; entry->name != NULL && (f->refine || !is_enough(f)); ++entry) {
+    bool asked = false, none = false;
+    for (; entry->name != NULL && (f->refine || !is_enough(f)) && !none; ++entry) {
         perp_solve_options left = f->options;
         perpi_slot* slot = NULL;
         perpi_made made = {.report = {.solver = entry->name}};
@@ -276,10 +291,13 @@ static perp_status run_plan(search* f, const perpi_entry* entry)
             status = runner_of(slot, &f->run)(s, slot, &f->run, &left, guess, f->trial, &made);
         }
         status = end_attempt(f, (entry->how & PERPI_PROBE) != 0, status, left.tolerance, &made);
+        f->refine = false;
+        if (status == PERP_OK) {
+            status = find_contradiction(f, &asked, &none);
+        }
         if (status != PERP_OK) {
             return status;
         }
-        f->refine = false;
     }
     return PERP_OK;
 }

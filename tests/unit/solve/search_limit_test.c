@@ -51,7 +51,7 @@ static void make_squeezed(squeezed* s)
                                         .constraint = s->constraint};
 }
 
-TEST(auto_ends_a_search_of_newton_that_finds_nothing)
+TEST(auto_ends_the_search_for_a_motion_that_does_not_exist)
 {
     static squeezed s;
     make_squeezed(&s);
@@ -66,8 +66,9 @@ TEST(auto_ends_a_search_of_newton_that_finds_nothing)
     double v[DOFS] = {0}, p[ROWS] = {0};
     perp_report report;
     REQUIRE_OK(perp_contact_solve(solver, &s.problem, &options, false, v, p, NULL, &report));
-    CHECK(report.outcome != PERP_OUTCOME_SOLVED);
-    CHECK(list.count >= 3);
+    CHECK_EQ_INT(report.outcome,
+                 PERP_OUTCOME_NO_SOLUTION); /* no velocity moves away from all walls */
+    CHECK_EQ_INT(list.count, 2);
     int32_t newton = 0;
     for (int32_t i = 0; i < list.count && i < list.capacity; ++i) {
         if (strcmp(attempt[i].solver, "newton") == 0) {
