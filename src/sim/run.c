@@ -85,7 +85,7 @@ static void clear_applied(perp_sim* sim)
  * factorisations of the matrix of the bodies, which is far more than the hardest steps of heaps take (2,200). */
 static double step_work(const perp_sim* sim)
 {
-    static const double LEAST = 1e10, FACTORISATIONS = 1e4;
+    static const double LEAST = 2e9, FACTORISATIONS = 1e4;
     const double n = 6.0 * (double)sim->model->body_count, work = FACTORISATIONS * n * n * n / 6.0;
     return work > LEAST ? work : LEAST;
 }

@@ -51,6 +51,7 @@ VERIFIED = (  # by perp verify, too
 )
 LONG = (  # iterations of all solves of a step, at most
     (5301833, 5000, "an impact without a solution: evaluations with smaller coefficients are short"),
+    (9711574, 2000, "lnc, a jammed step without a solution: its search ends after some seconds"),
 )
 
 
