@@ -81,22 +81,24 @@ enum {
  * as good, 0.3 and less take more factorisations; not so where few contacts have to change. */
 #define WARMTH 1.0
 #define WARMTH_LOCAL 0.3
+#define TRIED                                                                                      \
+    0.5 /* of the residual from which Newton's method failed: before, it is not tried again */
 #define CURVE_CLOSE 1e-3 /* residual of its best point from which Newton's method is tried */
 
 enum {
-    INTERIOR_MIN = 12,   /* constraints: smaller problems are Newton's at once */
-    LOOSE_MIN = 1000,    /* constraints between bodies: fewer are factored quickly in any case */
-    LOOSE_BUDGET = 150,  /* Newton steps */
-    LOCAL_MIN = 100,     /* constraints: from here on local changes are looked for */
-    QUICK_MIN = 100,     /* constraints, where choices are made: lambda falls as next_step says */
-    STILL_STEPS = 3,     /* Newton steps of a proximal step that changed little */
-    FAILED_MAX = 3,      /* proximal steps in a row, before the convex law is taken; ... */
-    FAILED_NEAR_MAX = 8, /* ... below a residual of HAND_OVER, where it would lead away */
-    LOCAL_LEAST = 2,     /* constraints ... */
-    LOCAL_PART = 50,     /* ... and one of so many: a local change */
-    DESCENT_LIMIT = 400, /* factorisations */
-    DESCENT_PIECE = 60,  /* Newton's method is tried after so many */
-    CURVE_LIMIT = 650,   /* factorisations: one step of pile300 in 40 comes to a closed branch */
+    INTERIOR_MIN = 12,    /* constraints: smaller problems are Newton's at once */
+    LOOSE_MIN = 1000,     /* constraints between bodies: fewer are factored quickly in any case */
+    LOOSE_BUDGET = 150,   /* Newton steps */
+    LOCAL_MIN = 100,      /* constraints: from here on local changes are looked for */
+    QUICK_MIN = 100,      /* constraints, where choices are made: lambda falls as next_step says */
+    STILL_STEPS = 3,      /* Newton steps of a proximal step that changed little */
+    FAILED_MAX = 3,       /* proximal steps in a row, before the convex law is taken; ... */
+    FAILED_NEAR_MAX = 8,  /* ... below a residual of HAND_OVER, where it would lead away */
+    LOCAL_LEAST = 2,      /* constraints ... */
+    LOCAL_PART = 50,      /* ... and one of so many: a local change */
+    DESCENT_LIMIT = 1000, /* factorisations */
+    DESCENT_PIECE = 60,   /* Newton's method is tried after so many */
+    CURVE_LIMIT = 650,    /* factorisations: one step of pile300 in 40 comes to a closed branch */
     CURVE_TIGHT_LIMIT = 1500, /* the longest took 1,220 */
     MANY_A_VELOCITY = 2,      /* constraints a velocity: few bodies, mostly without a solution */
     CURVE_MORE = 25,          /* Newton steps from its best point, as LOCAL_BUDGET, ... */
@@ -691,7 +693,8 @@ static void set_support(bodies* s, const perp_contact_problem* P, const double* 
 typedef struct interior_check {
     bodies* s;
     course* k;
-    double least;
+    double least,
+        tried; /* residuals of the best point, and of the last one that Newton's method was tried from */
 } interior_check;
 
 static double interior_residual(void* user, const double* p, bool* stop)
@@ -709,7 +712,7 @@ static double interior_residual(void* user, const double* p, bool* stop)
 static perp_status start_from_interior(bodies* s, course* k, double regularisation)
 {
     const perp_contact_problem* P = k->P;
-    interior_check user = {s, k, INFINITY};
+    interior_check user = {s, k, INFINITY, INFINITY};
     const perpi_interior_task task = {.P = P,
                                       .delassus = &s->delassus,
                                       .matrix = &s->matrix,
@@ -1057,7 +1060,8 @@ static void run_curve(bodies* s, course* k, perpi_interior_task* task, interior_
         memcpy(s->c, s->start_best, (size_t)k->P->row_count * sizeof *s->c);
         check_point(s, k, s->c);
     }
-    if (k->now < CURVE_CLOSE || !s->interior->curve.on) {
+    if ((k->now < CURVE_CLOSE && k->now < TRIED * seen->tried) || !s->interior->curve.on) {
+        seen->tried = k->now;
         run_from_here(s, k, true, CURVE_MORE);
     }
 }
@@ -1069,7 +1073,7 @@ static perp_status follow_curve(bodies* s, course* k, perpi_interior_folds folds
     const perp_contact_problem* P = k->P;
     const perp_solve_options* asked = k->out.options;
     const double enough = larger(asked->tolerance, asked->enough), soft = CURVE_PART * enough;
-    interior_check seen = {s, k, INFINITY};
+    interior_check seen = {s, k, INFINITY, INFINITY};
     perpi_interior_task task = {.P = P,
                                 .delassus = &s->delassus,
                                 .matrix = &s->matrix,

@@ -12,7 +12,7 @@
  *            normal impulses one iteration later, as sliding does in time, and lead to a branch that is stable under
  *            that. So the coupling is reduced where the determinant is not positive, and where corrections
  *            do not converge, for a few iterations; else the path is followed by tangents. It is left for
- *            larger tau only if HERE_MAX corrections have not led to a branch: a new path then begins
+ *            larger tau only if many corrections have not led to a branch: a new path then begins
  *            near the present impulses
  *            Followed as a curve through its folds (interior_bodies_track.c) the path of a heap of 1,000
  *            boxes takes 216 factorisations a step in the median and up to 2,400; this takes 162 and up to 370
@@ -25,16 +25,20 @@ enum {
     CORRECTIONS_MAX = 2, /* in a row, before the coupling is reduced for ... */
     REDUCED_SLOW = 4,    /* ... so many iterations */
     REDUCED_FOLD = 2,    /* the same where the determinant is not positive */
-    HERE_MAX = 30,       /* corrections at one tau */
-    RETURNS_MAX = 12
+    HERE_LEAST = 30,     /* corrections at one tau: so many, ... */
+    HERE_PART =
+        20, /* ... or one for so many constraints: regions of a heap settle one after another */
+    RETURNS_MAX = 100
 };
 
 #define GROWTH 20.0 /* a number may grow by so many times what it may fall by: ... */
 #define GROWTH_MAX 10.0
 #define NEAR 1.0 /* relative change of a correction at a point from which steps are made; ... */
 #define NEAR_ROUGH 0.3     /* ... where a correction did not come nearer */
-#define RADIUS 6.0         /* of a correction: norm of the relative changes; ... */
-#define RADIUS_REDUCED 3.0 /* ... with reduced coupling */
+#define RADIUS 3.0         /* of a correction: norm of the relative changes; ... */
+#define RADIUS_REDUCED 1.5 /* ... with reduced coupling; for up to ... */
+#define RADIUS_AGAIN 4.0   /* every second path: a multiple */
+#define RADIUS_COUNT 900.0 /* ... so many constraints, and growing with the root of their number */
 #define CHANGE_MOST 10.0   /* that one constraint counts for in it */
 #define LENGTH_MIN 0.5
 #define THETA_FIRST 0.6
@@ -82,7 +86,7 @@ static change measure(const perpi_interior_bodies* s, const perpi_interior_direc
         square += most * most;
     }
     c.off = larger(fall, c.growth / GROWTH);
-    c.norm = sqrt(square);
+    c.norm = sqrt(square / larger(1.0, (double)s->P->constraint_count / RADIUS_COUNT));
     return c;
 }
 
@@ -166,6 +170,12 @@ void perpi_interior_descend_begin(perpi_interior_bodies* s, double warmth)
     perpi_interior_anchor(s);
 }
 
+static int32_t here_most(const perp_contact_problem* P)
+{
+    const int32_t most = P->constraint_count / HERE_PART;
+    return most > HERE_LEAST ? most : HERE_LEAST;
+}
+
 bool perpi_interior_descend(perpi_interior_bodies* s, perpi_body_matrix* matrix, int32_t* made)
 {
     perpi_interior_curve* c = &s->curve;
@@ -192,12 +202,13 @@ bool perpi_interior_descend(perpi_interior_bodies* s, perpi_body_matrix* matrix,
         c->off = 0.0;
         c->damping = 1.0;
     }
-    if (++c->here > HERE_MAX && c->returns < RETURNS_MAX) {
+    if (++c->here > here_most(s->P) && c->returns < RETURNS_MAX) {
         perpi_interior_descend_begin(s, warmths[c->returns++ % WARMTHS]);
         return true;
     }
     double t = perpi_interior_within(s, &s->dir[0]);
     t = t * k.growth > GROWTH_MAX ? GROWTH_MAX / k.growth : t;
+    radius *= c->returns % 2 == 0 ? 1.0 : RADIUS_AGAIN;
     t = t * k.norm > radius ? radius / k.norm : t;
     perpi_interior_take(s, &s->dir[0], c->damping * t, 0.0);
     return isfinite(k.growth);
