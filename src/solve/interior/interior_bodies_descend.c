@@ -26,19 +26,18 @@ enum {
     REDUCED_SLOW = 4,    /* ... so many iterations */
     REDUCED_FOLD = 2,    /* the same where the determinant is not positive */
     HERE_LEAST = 30,     /* corrections at one tau: so many, ... */
-    HERE_PART =
-        20, /* ... or one for so many constraints: regions of a heap settle one after another */
+    HERE_PART = 20,      /* ... or one for so many constraints: parts of a heap converge in turn */
     RETURNS_MAX = 100
 };
 
-#define GROWTH 20.0 /* a number may grow by so many times what it may fall by: ... */
-#define GROWTH_MAX 10.0
+#define GROWTH 20.0 /* in distances a number that grows counts so much less than one that falls */
+#define GROWTH_MAX 10.0 /* of a number in a correction */
 #define NEAR 1.0 /* relative change of a correction at a point from which steps are made; ... */
 #define NEAR_ROUGH 0.3     /* ... where a correction did not come nearer */
 #define RADIUS 3.0         /* of a correction: norm of the relative changes; ... */
-#define RADIUS_REDUCED 1.5 /* ... with reduced coupling; for up to ... */
-#define RADIUS_AGAIN 4.0   /* every second path: a multiple */
-#define RADIUS_COUNT 900.0 /* ... so many constraints, and growing with the root of their number */
+#define RADIUS_REDUCED 1.5 /* ... with reduced coupling. For up to ... */
+#define RADIUS_COUNT 900.0 /* ... so many constraints, growing with the root of their number; ... */
+#define RADIUS_AGAIN 4.0   /* ... of every second path a multiple */
 #define CHANGE_MOST 10.0   /* that one constraint counts for in it */
 #define LENGTH_MIN 0.5
 #define THETA_FIRST 0.6
