@@ -13,6 +13,8 @@
 static const double LARGEST_GAIN = 2.0;
 /* Overlap of a feature, of the largest body, that is more than rounding. */
 static const double LEAST_OVERLAP = 1e-6;
+/* Gap of a contact that counts as closed in a step without a solution, relative to the smaller body: first, and at most. */
+static const double CLOSE_FIRST = 1e-7, CLOSE_MOST = 1e-5;
 /* Turn of a body in a step, in radians, that steps resolve; as in free_rotation.c and roll.c. */
 static const double LARGEST_TURN = 0.5;
 /* Part of an overlap that a slow push takes back in a step: of the energy of the push it has the part 0.01. */
@@ -20,6 +22,7 @@ static const double SLOW_PART = 0.1;
 
 enum {
     MANY_FALLBACKS = 4,  /* fallbacks of single pairs in a step */
+    HEAP = 500,          /* contacts: not one pair after another */
     MANY_CONTACTS = 200, /* in a step: a solve takes long */
 };
 
@@ -279,32 +282,59 @@ bool perpi_overlap_counts(const perpi_step* step, const perp_contact* c)
     return c->group == 0 && !(c->layer.theta > 0.0) && !perpi_pushes_back(step, c);
 }
 
+bool perpi_is_close(const perpi_step* step, const perp_contact* c, double close)
+{
+    const double size =
+        fmin(step->model->body[c->body_a].reach, step->model->body[c->body_b].reach);
+    return c->gap > 0.0 && isfinite(size) && c->gap < close * size && !step->stepper->touching &&
+           perpi_overlap_counts(step, c);
+}
+
+/* Contacts of a heap that count as closed are not enough: with a gap ten times as large. False: there are none. */
+static bool close_more(perpi_step* step)
+{
+    bool any = false;
+    while (!any && step->to->contacts.count >= HEAP && step->kept.close < 0.9 * CLOSE_MOST) {
+        step->kept.close *= 10.0;
+        for (size_t i = 0; i < step->to->contacts.count && !any; ++i) {
+            any = perpi_is_close(step, &step->to->contacts.item[i], step->kept.close);
+        }
+    }
+    return any;
+}
+
 /* Last resort: overlap that cannot be corrected at once, because contacts push bodies out in
  * directions that exclude each other, is kept for this step. First between the two bodies with
  * the largest residual, then everywhere; then a step in which all bodies are at rest is a
- * solution, unless prescribed bodies exclude it. Not where the geometry is that of the end of
- * the step. False: nothing overlaps. */
+ * solution, unless prescribed bodies exclude it. Contacts that are nearly closed then count as closed: in a
+ * jammed heap a gap of 1e-8 of the size of a body at a contact that carries a load asks for slip at many others, on the way to
+ * which their impulses change by their own size. In heaps all at once. Not where the geometry is that of the end of
+ * the step. False: nothing overlaps or is close. */
 static bool keep_overlap(perpi_step* step)
 {
     const int32_t worst = step->residual.worst_constraint;
     bool any = false, here = false;
-    if (step->kept.all || step->stepper->evaluation == PERPI_EVALUATE_GEOMETRY ||
-        step->error > 0.0) {
+    if (step->stepper->evaluation == PERPI_EVALUATE_GEOMETRY || step->error > 0.0) {
         return false;
     }
-    const bool known = !step->kept.any && worst >= 0 && (size_t)worst < step->to->contacts.count;
+    if (step->kept.all) {
+        return close_more(step);
+    }
+    const bool known = !step->kept.any && step->to->contacts.count < HEAP && worst >= 0 &&
+                       (size_t)worst < step->to->contacts.count;
     const perp_contact* furthest = known ? &step->to->contacts.item[worst] : NULL;
     for (size_t i = 0; i < step->to->contacts.count; ++i) {
         const perp_contact* c = &step->to->contacts.item[i];
         const double gap = c->gap < 0.0 ? c->gap : c->gap + step->h * c->drift[0];
         const double pushed = step->stepper->touching ? c->drift[0] : gap;
         const bool overlaps = pushed < 0.0 && perpi_overlap_counts(step, c);
-        any = any || overlaps;
+        any = any || overlaps || perpi_is_close(step, c, CLOSE_FIRST);
         here = here || (overlaps && known && c->body_a == furthest->body_a &&
                         c->body_b == furthest->body_b);
     }
     step->kept.any = any;
     step->kept.all = any && !here;
+    step->kept.close = step->kept.all ? CLOSE_FIRST : 0.0;
     step->kept.body_a = here ? furthest->body_a : -1;
     step->kept.body_b = here ? furthest->body_b : -1;
     return any;

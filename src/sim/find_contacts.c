@@ -85,6 +85,8 @@ static void apply_kept_overlap(perpi_step* step)
         if (meant && c->gap < 0.0 && perpi_overlap_counts(step, c)) {
             step->kept.deepest = -c->gap > step->kept.deepest ? -c->gap : step->kept.deepest;
             c->gap = 0.0;
+        } else if (step->kept.all && perpi_is_close(step, c, step->kept.close)) {
+            c->gap = 0.0;
         }
     }
 }

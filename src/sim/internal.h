@@ -337,6 +337,9 @@ void perpi_push_slowly(perpi_step* step);
 /* Whether the overlap of a contact can be kept: not in groups, which fall back first, nor in soft
  * layers, nor that of bodies which would pass through each other. */
 bool perpi_overlap_counts(const perpi_step* step, const perp_contact* c);
+/* Whether a contact is open by less than `close` times the smaller body's size: where all overlap is kept such contacts
+ * count as closed. */
+bool perpi_is_close(const perpi_step* step, const perp_contact* c, double close);
 /* Gives the pair of shapes of a contact another rule than the contact model's in this step. */
 PERP_NODISCARD perp_status perpi_make_exception(perpi_step* step, uint64_t key,
                                                 const perpi_candidate_rule* rule);

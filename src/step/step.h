@@ -78,10 +78,12 @@ typedef struct perpi_pair_sides {
 /* Overlap that a step does not correct, because its contacts contradict each other. */
 typedef struct perpi_kept_overlap {
     int32_t body_a, body_b; /* of these two bodies */
-    bool any, all;          /* of all */
-    bool slow;              /* that of bodies which turn far is pushed out slowly */
-    bool joints;            /* and the errors of the joints */
-    bool smooth;            /* before that: their overlap is corrected without friction */
+    bool any, all;          /* of all; ... */
+    double
+        close; /* ... contacts that are closed but for this part of a body's size count as closed */
+    bool slow; /* that of bodies which turn far is pushed out slowly */
+    bool joints; /* and the errors of the joints */
+    bool smooth; /* before that: their overlap is corrected without friction */
     double deepest;
 } perpi_kept_overlap;
 

@@ -86,19 +86,20 @@ enum {
 #define CURVE_CLOSE 1e-3 /* residual of its best point from which Newton's method is tried */
 
 enum {
-    INTERIOR_MIN = 12,    /* constraints: smaller problems are Newton's at once */
-    LOOSE_MIN = 1000,     /* constraints between bodies: fewer are factored quickly in any case */
-    LOOSE_BUDGET = 150,   /* Newton steps */
-    LOCAL_MIN = 100,      /* constraints: from here on local changes are looked for */
-    QUICK_MIN = 100,      /* constraints, where choices are made: lambda falls as next_step says */
-    STILL_STEPS = 3,      /* Newton steps of a proximal step that changed little */
-    FAILED_MAX = 3,       /* proximal steps in a row, before the convex law is taken; ... */
-    FAILED_NEAR_MAX = 8,  /* ... below a residual of HAND_OVER, where it would lead away */
-    LOCAL_LEAST = 2,      /* constraints ... */
-    LOCAL_PART = 50,      /* ... and one of so many: a local change */
-    DESCENT_LIMIT = 1000, /* factorisations */
-    DESCENT_PIECE = 60,   /* Newton's method is tried after so many */
-    CURVE_LIMIT = 650,    /* factorisations: one step of pile300 in 40 comes to a closed branch */
+    INTERIOR_MIN = 12,   /* constraints: smaller problems are Newton's at once */
+    LOOSE_MIN = 1000,    /* constraints between bodies: fewer are factored quickly in any case */
+    LOOSE_BUDGET = 150,  /* Newton steps */
+    LOCAL_MIN = 100,     /* constraints: from here on local changes are looked for */
+    QUICK_MIN = 100,     /* constraints, where choices are made: lambda falls as next_step says */
+    STILL_STEPS = 3,     /* Newton steps of a proximal step that changed little */
+    FAILED_MAX = 3,      /* proximal steps in a row, before the convex law is taken; ... */
+    FAILED_NEAR_MAX = 8, /* ... below a residual of HAND_OVER, where it would lead away */
+    LOCAL_LEAST = 2,     /* constraints ... */
+    LOCAL_PART = 50,     /* ... and one of so many: a local change */
+    MOST = 4000,         /* factorisations and Newton steps of a solve: all that follows, once */
+    DESCENT_LIMIT = 800, /* factorisations */
+    DESCENT_PIECE = 60,  /* Newton's method is tried after so many */
+    CURVE_LIMIT = 650,   /* factorisations: one step of pile300 in 40 comes to a closed branch */
     CURVE_TIGHT_LIMIT = 1500, /* the longest took 1,220 */
     MANY_A_VELOCITY = 2,      /* constraints a velocity: few bodies, mostly without a solution */
     CURVE_MORE = 25,          /* Newton steps from its best point, as LOCAL_BUDGET, ... */
@@ -1217,7 +1218,7 @@ static perp_status bodies_solve(void* self, const perp_contact_problem* P,
     }
     course k = {
         .P = P,
-        .out = perpi_monitor_start(options, report, 2500, s->c, s->best, (size_t)P->row_count)};
+        .out = perpi_monitor_start(options, report, MOST, s->c, s->best, (size_t)P->row_count)};
     k.out.more = options->enough > COARSE ? 0 : MORE;
     check_point(s, &k, s->c);
     status = run_attempts(s, &k);

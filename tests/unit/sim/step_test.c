@@ -296,7 +296,19 @@ TEST(an_adaptive_step_ends_where_a_gap_closes)
 /* ---- fallbacks -----------------------------------------------------------------------------------*/
 
 /* A solver that gives up where told, and is `auto` elsewhere. */
-static bool fails_on_groups, fails_at_the_end;
+static bool fails_on_groups, fails_at_the_end, fails_on_gaps;
+
+/* Whether a contact is open, but by less than 1e-6 m in a step of 0.01 s. */
+static bool has_small_gap(const perp_contact_problem* problem)
+{
+    for (int32_t i = 0; i < problem->constraint_count; ++i) {
+        const double b = problem->b[problem->constraint[i].row];
+        if (b > 0.0 && b < 1e-4) {
+            return true;
+        }
+    }
+    return false;
+}
 
 static perp_status stub_create(perp_context* context, const void* settings, void** self)
 {
@@ -314,7 +326,8 @@ static perp_status stub_solve(void* self, const perp_contact_problem* problem,
                               perp_report* report)
 {
     if ((fails_on_groups && problem->group_count > 0) ||
-        (fails_at_the_end && problem->b_error != NULL)) {
+        (fails_at_the_end && problem->b_error != NULL) ||
+        (fails_on_gaps && has_small_gap(problem))) {
         report->outcome = PERP_OUTCOME_MAX_ITER;
         return PERP_OK;
     }
@@ -335,18 +348,19 @@ static void hear(void* user, const perp_contact_problem* problem, int32_t body_a
              (int)body_a, (int)body_b, simpler);
 }
 
+static const perp_contact_solver_ops stub = {
+    .name = "stub",
+    .summary = "gives up where the test says",
+    .takes = PERP_TAKES_NONE | PERP_TAKES_POLYGON | PERP_TAKES_QUADRATIC | PERP_TAKES_GROUPS,
+    .create = stub_create,
+    .destroy = stub_destroy,
+    .solve = stub_solve,
+};
+
 /* What a first step falls back to, in order. */
 static heard fallbacks(const char* stepper, const char* contact, const char* velocity,
                        perp_step_info* info)
 {
-    static const perp_contact_solver_ops stub = {
-        .name = "stub",
-        .summary = "gives up where the test says",
-        .takes = PERP_TAKES_NONE | PERP_TAKES_POLYGON | PERP_TAKES_GROUPS,
-        .create = stub_create,
-        .destroy = stub_destroy,
-        .solve = stub_solve,
-    };
     heard h = {""};
     *info = (perp_step_info){0};
     scene_sim s = scene_sim_open(
@@ -387,6 +401,41 @@ TEST(a_pair_whose_groups_cannot_be_solved_becomes_lnc_then_standard)
         CHECK_EQ_INT(info.semi_implicit, 0);
     }
     fails_on_groups = false;
+}
+
+/* A ball of radius 0.5 m above a plane, in a step that has no solution while the contact is nearly closed: below 1e-7 of
+ * the radius it counts as closed, and the ball stays where it is; above, the step fails. */
+TEST(a_contact_that_is_nearly_closed_counts_as_closed_where_there_is_no_solution)
+{
+    const struct {
+        double gap;
+        bool solved;
+    } table[] = {{1e-8, true}, {4.9e-8, true}, {5.1e-8, false}, {1e-7, false}};
+    fails_on_gaps = true;
+    for (int i = 0; i < 4; ++i) {
+        scene_sim s =
+            scene_sim_open("{'step':0.01,'duration':1,'gravity':[0,0,-10],'contact':'standard',"
+                           "'bodies':[" PLANE
+                           "{'name':'ball','mass':2,'inertia':[0.2,0.2,0.2],'position':[0,0,%.17g],"
+                           "'shapes':[{'type':'sphere','radius':0.5}]}]}",
+                           0.5 + table[i].gap);
+        REQUIRE(s.sim != NULL);
+        REQUIRE_OK(perp_register_contact_solver(s.context, &stub));
+        perp_sim_def def = perp_sim_def_from_scene(s.scene);
+        perp_sim* sim = NULL;
+        def.solver = "stub";
+        REQUIRE_OK(perp_sim_create(s.context, perp_scene_model(s.scene), &def, &sim));
+        const perp_status status = perp_sim_step(sim);
+        CHECK_EQ_INT(status == PERP_OK, table[i].solved);
+        if (table[i].solved) {
+            CHECK_EQ_INT(perp_sim_step_info(sim).fallbacks, 1);
+            CHECK_AT_MOST(fabs(perp_sim_v(sim)[6 + 2]), 1e-12);
+            CHECK_NEAR(perp_sim_q(sim)[7 + 2], 0.5 + table[i].gap, 1e-13);
+        }
+        perp_sim_destroy(sim);
+        scene_sim_close(&s);
+    }
+    fails_on_gaps = false;
 }
 
 TEST(a_step_whose_end_cannot_be_found_is_taken_semi_implicitly)
