@@ -1100,8 +1100,9 @@ static perp_status follow_curve(bodies* s, course* k, perpi_interior_folds folds
     return status;
 }
 
-/* The central path, and Newton's method from its best points. Few bodies with many contacts mostly have no solution, and
- * impulses that grow along the path: the interior point method of a few iterations for those. */
+/* The central path, and Newton's method from its best points. Without a guess the interior point method goes first, whose
+ * impulses are more even (a pyramid at rest then needs fewer solves); few bodies with many contacts, which mostly have
+ * no solution and impulses that grow along the path, have nothing else. */
 static perp_status start_inside(bodies* s, course* k)
 {
     static const struct {
@@ -1110,12 +1111,15 @@ static perp_status start_inside(bodies* s, course* k)
     } curves[] = {{PERPI_FOLDS_LEAVE, DESCENT_LIMIT},
                   {PERPI_FOLDS_FOLLOW, CURVE_LIMIT},
                   {PERPI_FOLDS_FOLLOW_TIGHT, CURVE_TIGHT_LIMIT}};
+    const bool redundant = k->P->constraint_count > MANY_A_VELOCITY * k->P->dof_count;
     perp_status status = PERP_OK;
-    if (k->P->constraint_count > MANY_A_VELOCITY * k->P->dof_count) {
+    if (redundant || !(norm(k->P->row_count, s->first) > 0.0)) {
         status = start_from_interior(s, k, SOFT);
         if (status == PERP_OK && k->now < START) {
             run_from_here(s, k, true, k->now < HAND_OVER ? START_NEAR : START_BUDGET);
         }
+    }
+    if (redundant) {
         return status;
     }
     for (size_t i = 0; status == PERP_OK && !k->out.over && i < sizeof curves / sizeof curves[0];
