@@ -200,10 +200,9 @@ TEST(most_steps_are_those_of_the_search_without_prediction)
     scene_sim_close(&b);
 }
 
-TEST(one_and_two_threads_give_the_same_bits)
+static void step_with_threads(int seed)
 {
-    memset(&closed_runs, 0, sizeof closed_runs);
-    scene_sim a = open_pile(29, 1.0, INSIDE), b = open_pile(29, 1.0, INSIDE);
+    scene_sim a = open_pile(seed, 1.0, INSIDE), b = open_pile(seed, 1.0, INSIDE);
     REQUIRE(a.sim != NULL && b.sim != NULL);
     REQUIRE_OK(perp_context_set_threads(a.context, 1));
     REQUIRE_OK(perp_context_set_threads(b.context, 2));
@@ -214,9 +213,17 @@ TEST(one_and_two_threads_give_the_same_bits)
         REQUIRE_OK(perp_sim_step(b.sim));
         REQUIRE(same_state(a.sim, b.sim));
     }
-    CHECK(closed_runs.runs >= 2);
     scene_sim_close(&a);
     scene_sim_close(&b);
+}
+
+TEST(one_and_two_threads_give_the_same_bits)
+{
+    memset(&closed_runs, 0, sizeof closed_runs);
+    for (int seed = 30; seed < 45 && closed_runs.runs < 2; ++seed) {
+        step_with_threads(seed);
+    }
+    CHECK(closed_runs.runs >= 2);
 }
 
 /* Steps again by new simulations, which have no arrays left from earlier problems. */
