@@ -78,12 +78,11 @@ typedef struct perpi_pair_sides {
 /* Overlap that a step does not correct, because its contacts contradict each other. */
 typedef struct perpi_kept_overlap {
     int32_t body_a, body_b; /* of these two bodies */
-    bool any, all;          /* of all; ... */
-    double
-        close; /* ... contacts that are closed but for this part of a body's size count as closed */
-    bool slow; /* that of bodies which turn far is pushed out slowly */
-    bool joints; /* and the errors of the joints */
-    bool smooth; /* before that: their overlap is corrected without friction */
+    bool any, all;          /* of all */
+    double close;           /* with all: gaps below this part of a body's size are read as 0 */
+    bool slow;              /* that of bodies which turn far is pushed out slowly */
+    bool joints;            /* and the errors of the joints */
+    bool smooth;            /* before that: their overlap is corrected without friction */
     double deepest;
 } perpi_kept_overlap;
 
