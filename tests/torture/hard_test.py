@@ -23,6 +23,7 @@ SEEDS = (
     (5004853, "the same with eight joints"),
     (5000958, "72 contacts with polygons between five bodies: newton from zero, or pivot"),
     (8002591, "251 contacts of 8 bodies, impacts without a solution: no central path is followed there"),
+    (9803241, "quasistatic, no solution near the start: path enumerates the pieces of its first linearisation only"),
     (5000583, "quasistatic, a weak spring: the motion that it asks for is seen with small masses only"),
 )
 ACCOUNTS = (

@@ -25,6 +25,7 @@
 #include "solve/monitor.h"
 #include "solve/newton/newton_ncp.h"
 #include "solve/newton/restart.h"
+#include "solve/pivoting/pivot.h"
 
 #define INEXACT 1e-6     /* a linearisation whose answer is this good is solved */
 #define LINEAR_TOL 1e-13 /* tolerance given to pivot */
@@ -338,6 +339,7 @@ static perp_status path_point(run* r, double t, bool* solved)
     }
     perp_report report = {0};
     memcpy(r->answer, r->now.y, (size_t)n * sizeof *r->answer);
+    perpi_pivot_enumerates(r->s->pivot, r->pivots == 0); /* a linear problem is the first one */
     const perp_status status =
         perpi_method_pivot.mlcp(r->s->pivot, &linear, &options, true, r->answer, &report);
     if (status != PERP_OK) {

@@ -50,6 +50,7 @@ typedef struct perpi_pivot {
     double best_residual;  /* of `best` */
     perp_status status;    /* a failed allocation during the solve */
     bool regularised;      /* the diagonal of M' was increased */
+    bool no_enumeration;   /* of pieces, see perpi_pivot_enumerates */
 
     /* n each; by position: x, x2, d, lo, up, cover; by row: r, r2, h, w */
     double* x;       /* values of the basic variables */
@@ -94,5 +95,8 @@ void perpi_pivot_values(perpi_pivot* s);
  * SOLVED with the point in s->z, RAY if there is none (then there is no solution), LIMIT if the
  * problem is too large or nothing certain came out. */
 perpi_path_end perpi_pivot_enumerate(perpi_pivot* s);
+/* Whether the next solves of a state of `pivot` may enumerate pieces: a sequence of linearisations would spend its
+ * time there. */
+void perpi_pivot_enumerates(void* self, bool enumerates);
 
 #endif

@@ -14,6 +14,7 @@
 
 #define LARGEST 40         /* most unknowns in all */
 #define MOST_PIECES 200000 /* pieces tried */
+#define MOST_WORK 5e8      /* multiplications in all: some tenths of a second */
 #define FEASIBLE 1e-9      /* on the sum of artificial variables, relative to the largest b */
 #define INFEASIBLE 1e-7    /* above this there is certainly no point */
 #define ZERO 1e-11         /* entries of the tableau */
@@ -22,6 +23,7 @@ typedef struct tableau {
     int32_t rows, cols;
     double* T; /* (rows + 1) x (cols + 1); the last row holds reduced costs, the last column b */
     int32_t* basic; /* rows: the column that is basic there, -1: artificial */
+    double work;    /* multiplications of all exchanges, at most */
 } tableau;
 
 static double* tableau_entry(const tableau* t, int32_t i, int32_t j)
@@ -49,6 +51,7 @@ static void tableau_exchange(tableau* t, int32_t r, int32_t c)
         other[c] = 0.0;
     }
     t->basic[r] = c;
+    t->work += (double)(t->rows + 1) * (double)width;
 }
 
 /* Phase 1; returns the least sum of the artificial variables, NaN if it does not end. */
@@ -200,7 +203,8 @@ perpi_path_end perpi_pivot_enumerate(perpi_pivot* s)
             pieces *= P->U[i] < INFINITY ? 3.0 : 2.0;
         }
     }
-    if (n > LARGEST || bounded > s->set.enumerate_limit || pieces > MOST_PIECES || s->regularised) {
+    if (n > LARGEST || bounded > s->set.enumerate_limit || pieces > MOST_PIECES || s->regularised ||
+        s->no_enumeration) {
         return PERPI_PATH_LIMIT;
     }
     enum { TABLEAU = (2 * LARGEST + 1) * (2 * LARGEST + 1) };
@@ -229,6 +233,14 @@ perpi_path_end perpi_pivot_enumerate(perpi_pivot* s)
             }
         }
         certain = certain && least > INFEASIBLE;
+        if (t.work > MOST_WORK) {
+            return PERPI_PATH_LIMIT;
+        }
     } while (next_piece(P, state));
     return certain ? PERPI_PATH_RAY : PERPI_PATH_LIMIT;
+}
+
+void perpi_pivot_enumerates(void* self, bool enumerates)
+{
+    ((perpi_pivot*)self)->no_enumeration = !enumerates;
 }

@@ -116,3 +116,39 @@ TEST(solves_beyond_the_work_of_a_step_are_short)
     perp_contact_solver_destroy(solver);
     perp_context_destroy(context);
 }
+
+static bool count_polls(void* user)
+{
+    ++*(int*)user;
+    return false;
+}
+
+/* Every linearisation of a problem without a solution has none: pieces are enumerated in the first one only. */
+TEST(path_enumerates_pieces_once)
+{
+    enum { FEW = 4, MOST = 5000 }; /* 4,066; 6,286 with the pieces of every linearisation */
+    static squeezed s;
+    make_squeezed(&s);
+    s.problem.constraint_count = FEW;
+    s.problem.row_count = 3 * FEW;
+    for (int j = 0; j < 3; ++j) {
+        s.J[9 + j] = -s.J[j]; /* the second wall is opposite to the first */
+        s.J[12 + j] = s.J[3 + j];
+        s.J[15 + j] = s.J[6 + j];
+    }
+    perp_context* context = NULL;
+    perp_contact_solver* solver = NULL;
+    REQUIRE_OK(perp_context_create(NULL, &context));
+    REQUIRE_OK(perp_contact_solver_create(context, "path", NULL, 0, &solver));
+    int polls = 0;
+    perp_solve_options options = perp_solve_options_default();
+    options.cancel = count_polls;
+    options.user = &polls;
+    double v[DOFS] = {0}, p[ROWS] = {0};
+    perp_report report = {0};
+    REQUIRE_OK(perp_contact_solve(solver, &s.problem, &options, false, v, p, NULL, &report));
+    CHECK(report.outcome != PERP_OUTCOME_SOLVED);
+    CHECK(polls > 0 && polls < MOST);
+    perp_contact_solver_destroy(solver);
+    perp_context_destroy(context);
+}
