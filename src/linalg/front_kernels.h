@@ -106,14 +106,15 @@ PERPI_INLINE void perpi_subtract_strip(int32_t rows, int32_t n, int32_t from, in
     }
 }
 
-/* C (rows x m) -= L (rows x n) U (n x m) */
-PERPI_WIDE static void perpi_subtract_front(int32_t rows, int32_t n, int32_t m, const double* L,
-                                            const double* U, double* C)
+/* C (rows x m) -= L (rows x n) U (n x m) in the columns from `first` on. */
+PERPI_INLINE void perpi_subtract_columns(int32_t rows, int32_t n, int32_t m, int32_t first,
+                                         const double* L, const double* U, double* C)
 {
     const size_t ld = (size_t)m, n_ = (size_t)n;
-    const int32_t tiles = m - m % PERPI_TILE;
+    const int32_t tiles = m - (m - first) % PERPI_TILE;
     const int32_t width = PERPI_TILE * (1 + PERPI_STRIP / PERPI_TILE / n);
-    for (int32_t from = 0; from < tiles; from += width) { /* this much of U stays in the cache */
+    for (int32_t from = first; from < tiles;
+         from += width) { /* this much of U stays in the cache */
         const int32_t to = from + width < tiles ? from + width : tiles;
         perpi_subtract_strip(rows, n, from, to, ld, L, U, C);
     }
@@ -133,6 +134,82 @@ PERPI_WIDE static void perpi_subtract_front(int32_t rows, int32_t n, int32_t m, 
     for (int32_t i = 0; j < m && i < rows; ++i) {
         perpi_subtract_few(n, L + (size_t)i * n_, U + j, ld, C + (size_t)i * ld + j, m - j);
     }
+}
+
+PERPI_WIDE static void perpi_subtract_by_four(int32_t rows, int32_t n, int32_t m, const double* L,
+                                              const double* U, double* C)
+{
+    perpi_subtract_columns(rows, n, m, 0, L, U, C);
+}
+
+#ifdef PERPI_WIDER
+typedef double perpi_lanes8 __attribute__((vector_size(64), aligned(8), may_alias));
+
+/* `rows` (1 or 6) rows of 24 columns. */
+PERPI_WIDER PERPI_INLINE void perpi_subtract_wide(int rows, int32_t n, const double* restrict A,
+                                                  size_t lda, const double* restrict B, size_t ldb,
+                                                  double* restrict C, size_t ldc)
+{
+    perpi_lanes8 t[6][3];
+    for (int r = 0; r < rows; ++r) {
+        for (int q = 0; q < 3; ++q) {
+            t[r][q] = ((const perpi_lanes8*)(C + (size_t)r * ldc))[q];
+        }
+    }
+    for (int32_t p = 0; p < n; ++p, B += ldb) {
+        const perpi_lanes8 b0 = ((const perpi_lanes8*)B)[0], b1 = ((const perpi_lanes8*)B)[1],
+                           b2 = ((const perpi_lanes8*)B)[2];
+        for (int r = 0; r < rows; ++r) {
+            const double a = A[(size_t)r * lda + (size_t)p];
+            t[r][0] -= a * b0;
+            t[r][1] -= a * b1;
+            t[r][2] -= a * b2;
+        }
+    }
+    for (int r = 0; r < rows; ++r) {
+        for (int q = 0; q < 3; ++q) {
+            ((perpi_lanes8*)(C + (size_t)r * ldc))[q] = t[r][q];
+        }
+    }
+}
+
+PERPI_WIDER static void perpi_subtract_by_eight(int32_t rows, int32_t n, int32_t m, const double* L,
+                                                const double* U, double* C)
+{
+    enum { WIDE = 2 * PERPI_TILE };
+    const size_t ld = (size_t)m, n_ = (size_t)n;
+    const int32_t tiles = m - m % WIDE, width = WIDE * (1 + PERPI_STRIP / WIDE / n);
+    for (int32_t from = 0; from < tiles; from += width) {
+        const int32_t to = from + width < tiles ? from + width : tiles;
+        int32_t i = 0;
+        for (; i + 6 <= rows; i += 6) {
+            for (int32_t j = from; j < to; j += WIDE) {
+                perpi_subtract_wide(6, n, L + (size_t)i * n_, n_, U + j, ld, C + (size_t)i * ld + j,
+                                    ld);
+            }
+        }
+        for (; i < rows; ++i) {
+            for (int32_t j = from; j < to; j += WIDE) {
+                perpi_subtract_wide(1, n, L + (size_t)i * n_, n_, U + j, ld, C + (size_t)i * ld + j,
+                                    ld);
+            }
+        }
+    }
+    perpi_subtract_columns(rows, n, m, tiles, L, U, C);
+}
+#endif
+
+/* C (rows x m) -= L (rows x n) U (n x m) */
+static inline void perpi_subtract_front(int32_t rows, int32_t n, int32_t m, const double* L,
+                                        const double* U, double* C)
+{
+#ifdef PERPI_WIDER
+    if (PERPI_HAS_WIDER) {
+        perpi_subtract_by_eight(rows, n, m, L, U, C);
+        return;
+    }
+#endif
+    perpi_subtract_by_four(rows, n, m, L, U, C);
 }
 
 /* ---- D = L U, with pivots ------------------------------------------------------------------------------*/

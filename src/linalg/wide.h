@@ -10,6 +10,9 @@
 #if defined(__x86_64__) && defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) &&                 \
     !defined(__SANITIZE_THREAD__) && !defined(__clang__)
 #define PERPI_WIDE __attribute__((target_clones("avx2", "default")))
+/* Of a function for registers of eight numbers, which is called where PERPI_HAS_WIDER. */
+#define PERPI_WIDER __attribute__((target("avx512f")))
+#define PERPI_HAS_WIDER __builtin_cpu_supports("avx512f")
 #else
 #define PERPI_WIDE
 #endif

@@ -1,5 +1,8 @@
 /* The factorisation of large block systems on the elimination tree: residuals, any number of threads. */
+#include <string.h>
+
 #include "linalg/block_lu.h"
+#include "linalg/front_kernels.h"
 #include "perp_test.h"
 
 enum { GROUPS_MOST = 1000, BLOCKS_MOST = 12000, ROWS_MOST = 6 * GROUPS_MOST };
@@ -184,5 +187,39 @@ TEST(a_large_singular_matrix_is_refused_by_any_number_of_threads)
             perpi_block_lu_destroy(lu);
             perp_context_destroy(context);
         }
+    }
+}
+
+/* Each entry takes its terms in one order, whatever the width of the registers. */
+TEST(products_of_fronts_have_the_same_bits_with_any_registers)
+{
+    enum { ROWS = 19, INNER = 13, COLUMNS = 79 };
+    static double L[ROWS * INNER], U[INNER * COLUMNS], C[3][ROWS * COLUMNS];
+    (void)perpi_lu_front;
+    (void)perpi_solve_columns;
+    seed_state = 3;
+    for (int32_t trial = 0; trial < 200; ++trial) {
+        const int32_t rows = 1 + trial % ROWS, n = 1 + trial % INNER, m = 1 + (7 * trial) % COLUMNS;
+        for (int32_t i = 0; i < rows * n; ++i) {
+            L[i] = uniform() - 0.5;
+        }
+        for (int32_t i = 0; i < n * m; ++i) {
+            U[i] = uniform() - 0.5;
+        }
+        for (int32_t i = 0; i < rows * m; ++i) {
+            C[0][i] = C[1][i] = C[2][i] = uniform();
+        }
+        perpi_subtract_front(rows, n, m, L, U, C[0]);
+        perpi_subtract_by_four(rows, n, m, L, U, C[1]);
+        for (int32_t i = 0; i < rows; ++i) {
+            for (int32_t j = 0; j < m; ++j) {
+                for (int32_t p = 0; p < n; ++p) {
+                    C[2][i * m + j] -= L[i * n + p] * U[p * m + j];
+                }
+            }
+        }
+        const size_t size = (size_t)rows * (size_t)m * sizeof C[0][0];
+        CHECK(memcmp(C[0], C[2], size) == 0);
+        CHECK(memcmp(C[1], C[2], size) == 0);
     }
 }
