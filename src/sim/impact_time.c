@@ -244,6 +244,7 @@ typedef struct island {
     int32_t parent, blocks, pairs;
     bool shares; /* a joint or a contact that is not impacting has an impulse */
     bool held;   /* a prescribed body exchanges an impulse with it */
+    bool opens;  /* its offset would open a joint */
     double time; /* the first */
     double mass;
     vec3 v;         /* sum m v, after the impact */
@@ -393,6 +394,54 @@ static void keep_angular_momentum(const perpi_step* step, const perpi_formulatio
     }
 }
 
+/* Of a constraint: the largest |J x| of its rows, relative to the sums of the absolute values of their products. */
+static double part_along_rows(const perpi_formulation* f, const perp_constraint* c, const double* x)
+{
+    const double* J = f->J + c->jac;
+    double along[PERPI_BLOCK_MAX] = {0}, most = 0.0, largest = 0.0;
+    double sum[PERPI_BLOCK_MAX] = {0};
+    for (int side = 0; side < 2; ++side) {
+        const int32_t block = c->block[side];
+        const int32_t n = block >= 0 ? f->dof[block + 1] - f->dof[block] : 0;
+        for (int32_t r = 0; r < c->rows; ++r, J += n) {
+            for (int32_t k = 0; k < n; ++k) {
+                const double product = J[k] * x[f->dof[block] + k];
+                along[r] += product;
+                sum[r] += fabs(product);
+            }
+        }
+    }
+    for (int32_t r = 0; r < c->rows; ++r) {
+        most = fabs(along[r]) > most ? fabs(along[r]) : most;
+        largest = sum[r] > largest ? sum[r] : largest;
+    }
+    return largest > 0.0 ? most / largest : 0.0;
+}
+
+/* The offset t (v- - v+) keeps the joints closed where v- keeps them closed. Velocities of the start, and those a
+ * program has set, may contradict the joints: the joints then change them at the start of the step, not at the time of
+ * the impact, and the bodies have no offset. After a step J v- is what the turn of the step has left. */
+static void remove_opening(const perpi_step* step, const perpi_formulation* f, island* x,
+                           double* moved)
+{
+    static const double AT_START = 1e-6, AFTER_A_STEP = 0.25;
+    const double most = step->from->step == 0 ? AT_START : AFTER_A_STEP;
+    bool any = false;
+    for (int32_t i = f->contact_count; i < f->problem.constraint_count; ++i) {
+        const perp_constraint* c = &f->constraint[i];
+        const int32_t block = c->block[0] >= 0 ? c->block[0] : c->block[1];
+        if (block >= 0 && c->kind == PERP_CONSTRAINT_EQUALITY &&
+            part_along_rows(f, c, moved) > most) {
+            x[find_root(x, block)].opens = any = true;
+        }
+    }
+    for (int32_t i = 0; any && i < f->problem.block_count; ++i) {
+        if (x[find_root(x, i)].opens) {
+            memset(moved + f->dof[i], 0, (size_t)(f->dof[i + 1] - f->dof[i]) * sizeof *moved);
+        }
+    }
+}
+
 perp_status perpi_add_offset(perpi_step* step, const perpi_formulation* f, const double* p)
 {
     const perp_contact* contact = step->to->contacts.item;
@@ -436,6 +485,7 @@ perp_status perpi_add_offset(perpi_step* step, const perpi_formulation* f, const
         }
     }
     perpi_divide_by_mass(f, moved);
+    remove_opening(step, f, x, moved);
     keep_angular_momentum(step, f, x, moved);
     /* the offset is laid out as the state's velocities */
     double* offset = step->to->memory + step->offset_at;
