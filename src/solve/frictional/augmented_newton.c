@@ -1045,8 +1045,8 @@ static void run_from_here(bodies* s, course* k, bool falling, int32_t budget)
 }
 
 /* Goes on along the curve until the residual is `target`, for at most `most` factorisations; Newton steps from its best
- * point. */
-static void run_curve(bodies* s, course* k, perpi_interior_task* task, interior_check* seen,
+ * point. False: it is at its end, or stays where it is. */
+static bool run_curve(bodies* s, course* k, perpi_interior_task* task, interior_check* seen,
                       double target, int32_t most)
 {
     int32_t made = 0;
@@ -1065,6 +1065,7 @@ static void run_curve(bodies* s, course* k, perpi_interior_task* task, interior_
         seen->tried = k->now;
         run_from_here(s, k, true, CURVE_MORE);
     }
+    return made > 0 && s->interior->curve.on && task->limit > 0;
 }
 
 /* Follows the central path as a curve to the answer; a few Newton steps from there make it accurate. Where choices are
@@ -1092,10 +1093,10 @@ static perp_status follow_curve(bodies* s, course* k, perpi_interior_folds folds
     if (status == PERP_OK && k->choice != NULL && enough < HAND_OVER) {
         run_curve(s, k, &task, &seen, HAND_OVER, limit);
     }
-    while (status == PERP_OK && !k->out.over && k->changed == changed && s->interior->curve.on &&
-           task.limit > 0) {
-        run_curve(s, k, &task, &seen, enough,
-                  folds == PERPI_FOLDS_LEAVE ? DESCENT_PIECE : CURVE_PIECE);
+    bool on = status == PERP_OK && s->interior->curve.on && task.limit > 0;
+    while (on && !k->out.over && k->changed == changed) {
+        on = run_curve(s, k, &task, &seen, enough,
+                       folds == PERPI_FOLDS_LEAVE ? DESCENT_PIECE : CURVE_PIECE);
     }
     return status;
 }
