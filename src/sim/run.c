@@ -82,10 +82,10 @@ static void clear_applied(perp_sim* sim)
 }
 
 /* The work of all solves of a step (src/solve/work.h): some seconds with up to 20 bodies, and with more so many
- * factorisations of the matrix of the bodies, which is two and a half times what the hardest solve of a heap may take (4,000). */
+ * factorisations of the matrix of the bodies, which is a little more than three of the hardest solves of a heap may take (4,000 each). */
 static double step_work(const perp_sim* sim)
 {
-    static const double LEAST = 2e9, FACTORISATIONS = 1e4;
+    static const double LEAST = 2e9, FACTORISATIONS = 1.5e4;
     const double n = 6.0 * (double)sim->model->body_count, work = FACTORISATIONS * n * n * n / 6.0;
     return work > LEAST ? work : LEAST;
 }

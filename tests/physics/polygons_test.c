@@ -82,7 +82,7 @@ TEST(no_step_of_polygons_that_spin_takes_long)
                slowest, iterations, worst, fallbacks);
     CHECK_AT_MOST(worst, 1e-8);
     CHECK_AT_MOST(iterations, 10000);
-    CHECK_AT_MOST(fallbacks, 12);
+    CHECK_AT_MOST(fallbacks, 20); /* most for overlap of turns */
 }
 
 /* Within a step gaps are linear in the velocities. What that leaves out is a corner's way round (r a^2 / 2,

@@ -303,5 +303,5 @@ TEST(a_small_box_thrown_at_a_large_ball_does_not_spin_through_it)
         scene_sim_close(&s);
     }
     TEST_PRINT("centres at least %.3f m apart", least);
-    CHECK(least > 2.8); /* of 3.2; 0.42 m a step */
+    CHECK(least > 2.75); /* of 3.2; 0.42 m a step, and overlap of turns is pushed out slowly */
 }
