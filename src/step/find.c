@@ -1,4 +1,5 @@
 /* src/step/find.c - feature pairs, and the contacts that the contact model makes of them. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "step/step.h"
@@ -33,32 +34,57 @@ static bool is_better_side(const perp_contact* c, int rank, double gap)
     return rank == 1 && c->gap >= 0.0 && gap >= 0.0 ? c->gap < gap : c->gap > gap;
 }
 
-/* On which side of each other the pairs of a list are: the normal of the contact with the
- * highest rank. */
+static bool same_pair(const perp_contact* a, const perp_contact* b)
+{
+    return a->body_a == b->body_a && a->body_b == b->body_b &&
+           perpi_key_shape_a(a->key) == perpi_key_shape_a(b->key) &&
+           perpi_key_shape_b(a->key) == perpi_key_shape_b(b->key);
+}
+
+/* Of contacts in groups without impulses: the most open member of the least open group, where the bodies meet first. The
+ * most open of all may lie at a face that is far from there. */
+static const perp_contact* find_first_to_meet(const perp_contact* contact, size_t count)
+{
+    const perp_contact* found = NULL;
+    for (size_t i = 0; i < count; ++i) {
+        const perp_contact* most = &contact[i];
+        for (size_t k = 0; k < count; ++k) {
+            const bool same = abs(contact[k].group) == abs(contact[i].group);
+            most = same && contact[k].gap > most->gap ? &contact[k] : most;
+        }
+        found = found == NULL || most->gap < found->gap ? most : found;
+    }
+    return found;
+}
+
+/* The contact of a pair that shows its side: of the highest rank. */
+static const perp_contact* find_side(const perp_contact* contact, size_t count)
+{
+    const perp_contact* best = &contact[0];
+    for (size_t i = 1; i < count; ++i) {
+        const int rank = side_rank(&contact[i]), most = side_rank(best);
+        best = rank > most || (rank == most && is_better_side(&contact[i], rank, best->gap))
+                   ? &contact[i]
+                   : best;
+    }
+    return side_rank(best) > 0 ? best : find_first_to_meet(contact, count);
+}
+
+/* On which side of each other the pairs of a list are. */
 perp_status perpi_remember_sides(perpi_step* step, const perpi_contact_list* list)
 {
     step->side.count = 0;
     const perp_status status = perpi_grow(step->context, &step->side.item, &step->side.capacity,
                                           list->count, sizeof *step->side.item);
-    double most = 0.0;
-    int best_rank = 0;
-    for (size_t i = 0; i < list->count && status == PERP_OK; ++i) {
-        const perp_contact* c = &list->item[i];
-        const int rank = side_rank(c);
-        const perpi_candidate_side side = {c->body_a, c->body_b, perpi_key_shape_a(c->key),
-                                           perpi_key_shape_b(c->key), v3_from(c->normal)};
-        perpi_candidate_side* last =
-            step->side.count > 0 ? &step->side.item[step->side.count - 1] : NULL;
-        if (last == NULL || last->body_a != side.body_a || last->body_b != side.body_b ||
-            last->shape_a != side.shape_a || last->shape_b != side.shape_b) {
-            step->side.item[step->side.count++] = side;
-            most = c->gap;
-            best_rank = rank;
-        } else if (rank == best_rank ? is_better_side(c, rank, most) : rank > best_rank) {
-            *last = side;
-            most = c->gap;
-            best_rank = rank;
+    for (size_t i = 0, end = 0; i < list->count && status == PERP_OK; i = end) {
+        const perp_contact* first = &list->item[i];
+        for (end = i + 1; end < list->count && same_pair(first, &list->item[end]);) {
+            ++end;
         }
+        const perp_contact* c = find_side(first, end - i);
+        step->side.item[step->side.count++] =
+            (perpi_candidate_side){c->body_a, c->body_b, perpi_key_shape_a(c->key),
+                                   perpi_key_shape_b(c->key), v3_from(c->normal)};
     }
     return status;
 }
