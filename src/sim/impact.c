@@ -295,7 +295,7 @@ static perp_status solve_impact(perpi_step* step, bool warm)
     return PERP_OK;
 }
 
-/* d of a contact that is not impacting. */
+/* d of a contact that is not impacting. What a step pushes out slowly goes on so in the next. */
 static double rest_offset(const perpi_step* step, size_t i)
 {
     const perp_contact* c = &step->to->contacts.item[i];
@@ -303,7 +303,7 @@ static double rest_offset(const perpi_step* step, size_t i)
     if (step->stepper->touching || step->error > 0.0) {
         return 0.0;
     }
-    return gap > 0.0 || c->group != 0 ? gap / step->nominal_h : 0.0;
+    return gap > 0.0 || c->group != 0 ? gap / step->nominal_h : step->impact->hit[i].slow;
 }
 
 /* Newton's law with the given factor of the coefficients; factor 0 is compression. */
@@ -661,7 +661,9 @@ perp_status perpi_impact_step(perpi_step* step)
     }
     perpi_clear_rolling(step);
     for (size_t i = 0; i < step->to->contacts.count; ++i) {
-        step->to->contacts.item[i].drift[0] = 0.0;
+        perp_contact* c = &step->to->contacts.item[i];
+        step->impact->hit[i].slow = step->kept.slow && c->gap == 0.0 ? fmin(c->drift[0], 0.0) : 0.0;
+        c->drift[0] = 0.0;
     }
     perp_status status =
         formulate_impact(step); /* b of prescribed bodies at the time of the impact */

@@ -70,6 +70,7 @@ typedef struct perpi_hit {
     double part;       /* of the gain in a step: 1/2 + time / h */
     double bend;       /* change of the normal velocity in a step in which it is free */
     double p;          /* normal impulse of compression */
+    double slow;       /* drift of a contact whose overlap is pushed out slowly (fallback.c) */
     bool impacting;    /* else it takes part and does not rebound */
     bool fast;         /* approaches faster than the other forces can explain */
     int32_t chosen;    /* in an impacting group: 1 for the member that acts, -1 for others */

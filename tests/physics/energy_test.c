@@ -522,7 +522,7 @@ static double random_in(uint64_t* state, double lo, double hi) /* splitmix64 */
 
 /* A box that wobbles between two balls of some metres, without friction and at a step in which it turns by some tenths of a
  * radian. */
-static scene_sim open_tower(uint64_t seed, const char* stepper, const char* contact)
+static scene_sim open_tower(uint64_t seed, const char* stepper, const char* contact, double e)
 {
     const double a = random_in(&seed, 1.5, 4.0), c = random_in(&seed, 1.5, 4.0);
     const double x = random_in(&seed, 1.5, 3.0), y = random_in(&seed, 1.5, 3.0);
@@ -533,7 +533,8 @@ static scene_sim open_tower(uint64_t seed, const char* stepper, const char* cont
     }
     return scene_sim_open(
         "{'step':0.05,'duration':3,'gravity':[0,0,-9.81],'stepper':'%s','contact':'%s','friction':"
-        "{'cone':'none'},'bodies':[{'name':'ground','type':'static','shapes':[{'type':'plane',"
+        "{'cone':'none'},'restitution':%.9g,'bodies':[{'name':'ground','type':'static','shapes':[{'"
+        "type':'plane',"
         "'normal':[0,0,1],'offset':0}]},"
         "{'name':'a','position':[%.9g,%.9g,%.9g],'density':100,'shapes':[{'type':'sphere',"
         "'radius':%.9g}]},"
@@ -541,8 +542,8 @@ static scene_sim open_tower(uint64_t seed, const char* stepper, const char* cont
         "'size':[%.9g,%.9g,%.9g]}]},"
         "{'name':'c','position':[%.9g,%.9g,%.9g],'density':100,'shapes':[{'type':'sphere',"
         "'radius':%.9g}]}]}",
-        stepper, contact, side[0], side[1], a, a, side[2], side[3], 2 * a + z / 2, x, y, z, side[4],
-        side[5], 2 * a + z + c, c);
+        stepper, contact, e, side[0], side[1], a, a, side[2], side[3], 2 * a + z / 2, x, y, z,
+        side[4], side[5], 2 * a + z + c, c);
 }
 
 /* The largest rise of the energy above what it was before, of the energy at the start. */
@@ -570,12 +571,30 @@ TEST(towers_in_which_a_box_wobbles_between_balls_gain_no_energy)
     for (int k = 0; k < 6; ++k) {
         double most = 0.0;
         for (uint64_t seed = 1; seed <= 40; ++seed) {
-            scene_sim s = open_tower(1000 * seed, steppers[k % 2], models[k / 2]);
+            scene_sim s = open_tower(1000 * seed, steppers[k % 2], models[k / 2], 0.0);
             REQUIRE(s.sim != NULL);
             most = fmax(most, largest_rise(&s));
             scene_sim_close(&s);
         }
         TEST_PRINT("%s with %s: rise at most %.2f %%", steppers[k % 2], models[k / 2], 100 * most);
         CHECK_AT_MOST(most, 0.02);
+    }
+}
+
+/* An impact goes on with the slow push of the step before. Where it pushed all overlap out at once, single towers gained
+ * 8, 20 and 14 %. The rest is what fixed steps of impacts gain at h = 50 ms. */
+TEST(towers_with_restitution_push_overlap_out_slowly)
+{
+    static const double coefficients[] = {0.2, 0.5, 0.8};
+    for (int k = 0; k < 3; ++k) {
+        double most = 0.0;
+        for (uint64_t seed = 1; seed <= 40; ++seed) {
+            scene_sim s = open_tower(1000 * seed, "stewart-trinkle", "standard", coefficients[k]);
+            REQUIRE(s.sim != NULL);
+            most = fmax(most, largest_rise(&s));
+            scene_sim_close(&s);
+        }
+        TEST_PRINT("e = %g: rise at most %.2f %%", coefficients[k], 100 * most);
+        CHECK_AT_MOST(most, 0.1);
     }
 }
