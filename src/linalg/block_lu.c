@@ -760,11 +760,15 @@ bool perpi_block_lu_factor(perpi_block_lu* f)
     return true;
 }
 
-/* y <- x; mostly the six of a body */
+/* y <- x; mostly the six of a body, or the three of one in the plane */
 static inline void copy_few(int32_t n, const double* restrict x, double* restrict y)
 {
     if (n == 6) {
         memcpy(y, x, 6 * sizeof *y);
+        return;
+    }
+    if (n == 3) {
+        memcpy(y, x, 3 * sizeof *y);
         return;
     }
     for (int32_t i = 0; i < n; ++i) {

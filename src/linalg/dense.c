@@ -266,6 +266,10 @@ void perpi_chol_forward(int32_t n, const double* L, double* x)
         perpi_chol_forward6(L, x);
         return;
     }
+    if (n == 3) {
+        perpi_chol_forward3(L, x);
+        return;
+    }
     for (int32_t i = 0; i < n; ++i) {
         double s = x[i];
         for (int32_t k = 0; k < i; ++k) {
@@ -295,10 +299,22 @@ static void chol_backward6(const double* L, double* x)
     x[0] = a, x[1] = b, x[2] = c, x[3] = d, x[4] = e, x[5] = f;
 }
 
+static void chol_backward3(const double* L, double* x)
+{
+    const double c = x[2] / L[8];
+    const double b = (x[1] - L[7] * c) / L[4];
+    const double a = (x[0] - L[3] * b - L[6] * c) / L[0];
+    x[0] = a, x[1] = b, x[2] = c;
+}
+
 void perpi_chol_backward(int32_t n, const double* L, double* x)
 {
     if (n == 6) {
         chol_backward6(L, x);
+        return;
+    }
+    if (n == 3) {
+        chol_backward3(L, x);
         return;
     }
     for (int32_t i = n - 1; i >= 0; --i) {

@@ -103,6 +103,14 @@ static inline void perpi_chol_forward6(const double* L, double* x)
     const double f = (x[5] - L[30] * a - L[31] * b - L[32] * c - L[33] * d - L[34] * e) / L[35];
     x[0] = a, x[1] = b, x[2] = c, x[3] = d, x[4] = e, x[5] = f;
 }
+/* The same for three velocities, of a body in the plane. */
+static inline void perpi_chol_forward3(const double* L, double* x)
+{
+    const double a = x[0] / L[0];
+    const double b = (x[1] - L[3] * a) / L[4];
+    const double c = (x[2] - L[6] * a - L[7] * b) / L[8];
+    x[0] = a, x[1] = b, x[2] = c;
+}
 /* x <- L^-1 x, x <- L^-T x, and both: x <- A^-1 x. */
 void perpi_chol_forward(int32_t n, const double* L, double* x);
 void perpi_chol_backward(int32_t n, const double* L, double* x);

@@ -1,7 +1,7 @@
 /* src/linalg/front_kernels.h - the loops over the numbers of a front, for fronts_factor.c.
  *
- * Bodies in space have six velocities, so that the rows and columns of fronts come in sixes; other
- * numbers of them are taken as well. A tile of twelve or six columns stays in registers. Every entry takes
+ * Bodies in space have six velocities, so that the rows and columns of fronts come in sixes, and in threes
+ * in the plane; other numbers of them are taken as well. A tile of twelve or six columns stays in registers. Every entry takes
  * its terms one after the other in the order of the elimination, whatever the tiles are.
  */
 #ifndef PERPI_FRONT_KERNELS_H
@@ -15,7 +15,7 @@
 typedef double perpi_lanes4 __attribute__((vector_size(32), aligned(8), may_alias));
 typedef double perpi_lanes2 __attribute__((vector_size(16), aligned(8), may_alias));
 
-enum { PERPI_TILE = 12, PERPI_HALF = 6, PERPI_STRIP = 2000, PERPI_LU_MOST = 64 };
+enum { PERPI_TILE = 12, PERPI_HALF = 6, PERPI_QUARTER = 3, PERPI_STRIP = 2000, PERPI_LU_MOST = 64 };
 
 /* ---- C -= A B ------------------------------------------------------------------------------------------*/
 
@@ -70,6 +70,32 @@ PERPI_INLINE void perpi_subtract_half(int rows, int32_t n, const double* restric
     for (int r = 0; r < rows; ++r) {
         *(perpi_lanes4*)(C + (size_t)r * ldc) = t[r];
         *(perpi_lanes2*)(C + (size_t)r * ldc + 4) = s[r];
+    }
+}
+
+/* `rows` (1 or 3) rows of three columns. */
+PERPI_INLINE void perpi_subtract_quarter(int rows, int32_t n, const double* restrict A, size_t lda,
+                                         const double* restrict B, size_t ldb, double* restrict C,
+                                         size_t ldc)
+{
+    perpi_lanes2 t[PERPI_QUARTER];
+    double s[PERPI_QUARTER];
+    for (int r = 0; r < rows; ++r) {
+        t[r] = *(const perpi_lanes2*)(C + (size_t)r * ldc);
+        s[r] = C[(size_t)r * ldc + 2];
+    }
+    for (int32_t p = 0; p < n; ++p, B += ldb) {
+        const perpi_lanes2 b = *(const perpi_lanes2*)B;
+        const double c = B[2];
+        for (int r = 0; r < rows; ++r) {
+            const double a = A[(size_t)r * lda + (size_t)p];
+            t[r] -= a * b;
+            s[r] -= a * c;
+        }
+    }
+    for (int r = 0; r < rows; ++r) {
+        *(perpi_lanes2*)(C + (size_t)r * ldc) = t[r];
+        C[(size_t)r * ldc + 2] = s[r];
     }
 }
 
@@ -130,6 +156,18 @@ PERPI_INLINE void perpi_subtract_columns(int32_t rows, int32_t n, int32_t m, int
                                 ld);
         }
         j += PERPI_HALF;
+    }
+    if (j + PERPI_QUARTER <= m) {
+        int32_t i = 0;
+        for (; i + PERPI_QUARTER <= rows; i += PERPI_QUARTER) {
+            perpi_subtract_quarter(PERPI_QUARTER, n, L + (size_t)i * n_, n_, U + j, ld,
+                                   C + (size_t)i * ld + j, ld);
+        }
+        for (; i < rows; ++i) {
+            perpi_subtract_quarter(1, n, L + (size_t)i * n_, n_, U + j, ld, C + (size_t)i * ld + j,
+                                   ld);
+        }
+        j += PERPI_QUARTER;
     }
     for (int32_t i = 0; j < m && i < rows; ++i) {
         perpi_subtract_few(n, L + (size_t)i * n_, U + j, ld, C + (size_t)i * ld + j, m - j);
@@ -341,6 +379,9 @@ PERPI_INLINE bool perpi_lu_columns(int32_t n, double* A, int32_t* pivot)
 
 PERPI_WIDE static bool perpi_lu_front(int32_t n, double* A, int32_t* pivot)
 {
+    if (n == PERPI_QUARTER) {
+        return perpi_lu_columns(PERPI_QUARTER, A, pivot);
+    }
     if (n == PERPI_HALF) {
         return perpi_lu_columns(PERPI_HALF, A, pivot);
     }
@@ -373,6 +414,8 @@ PERPI_INLINE void perpi_subtract_rows(int32_t count, const double* a, const doub
         perpi_subtract_tile(1, count, a, 0, B, ld, row, 0);
     } else if (width == PERPI_HALF) {
         perpi_subtract_half(1, count, a, 0, B, ld, row, 0);
+    } else if (width == PERPI_QUARTER) {
+        perpi_subtract_quarter(1, count, a, 0, B, ld, row, 0);
     } else {
         perpi_subtract_few(count, a, B, ld, row, width);
     }
@@ -415,8 +458,8 @@ PERPI_INLINE void perpi_solve_tile(int32_t n, const double* D, const int32_t* pi
 }
 
 /* Columns begin .. end - 1 of U (n x m). */
-PERPI_WIDE static void perpi_solve_columns(int32_t n, const double* D, const int32_t* pivot,
-                                           int32_t m, double* U, int32_t begin, int32_t end)
+PERPI_INLINE void perpi_solve_columns_of(int32_t n, const double* D, const int32_t* pivot,
+                                         int32_t m, double* U, int32_t begin, int32_t end)
 {
     const size_t ld = (size_t)m;
     int32_t j = begin;
@@ -429,8 +472,23 @@ PERPI_WIDE static void perpi_solve_columns(int32_t n, const double* D, const int
     for (; j + PERPI_HALF <= end; j += PERPI_HALF) {
         perpi_solve_tile(n, D, pivot, U + j, ld, PERPI_HALF);
     }
+    for (; j + PERPI_QUARTER <= end; j += PERPI_QUARTER) {
+        perpi_solve_tile(n, D, pivot, U + j, ld, PERPI_QUARTER);
+    }
     if (j < end) {
         perpi_solve_tile(n, D, pivot, U + j, ld, end - j);
+    }
+}
+
+PERPI_WIDE static void perpi_solve_columns(int32_t n, const double* D, const int32_t* pivot,
+                                           int32_t m, double* U, int32_t begin, int32_t end)
+{
+    if (n == PERPI_QUARTER) {
+        perpi_solve_columns_of(PERPI_QUARTER, D, pivot, m, U, begin, end);
+    } else if (n == PERPI_HALF) {
+        perpi_solve_columns_of(PERPI_HALF, D, pivot, m, U, begin, end);
+    } else {
+        perpi_solve_columns_of(n, D, pivot, m, U, begin, end);
     }
 }
 
@@ -459,6 +517,12 @@ PERPI_INLINE void perpi_add_rows(int32_t rows, int32_t n, const double* restrict
     if (n == PERPI_HALF) {
         for (int32_t r = 0; r < rows; ++r, X += ldx, Y += ldy) {
             perpi_add_row(PERPI_HALF, X, Y);
+        }
+        return;
+    }
+    if (n == PERPI_QUARTER) {
+        for (int32_t r = 0; r < rows; ++r, X += ldx, Y += ldy) {
+            perpi_add_row(PERPI_QUARTER, X, Y);
         }
         return;
     }
@@ -494,6 +558,23 @@ PERPI_INLINE void perpi_lu_solve_six(const double* A, const int32_t* pivot, doub
     x1 = (x1 - perpi_dot_four(A + 8, x2, x3, x4, x5)) / A[7];
     x0 = (x0 - (perpi_dot_four(A + 1, x1, x2, x3, x4) + A[5] * x5)) / A[0];
     x[0] = x0, x[1] = x1, x[2] = x2, x[3] = x3, x[4] = x4, x[5] = x5;
+}
+
+/* The same of three rows. */
+PERPI_INLINE void perpi_lu_solve_three(const double* A, const int32_t* pivot, double* x)
+{
+    for (int i = 0; i < 3; ++i) {
+        const double t = x[pivot[i]];
+        x[pivot[i]] = x[i];
+        x[i] = t;
+    }
+    double x0 = x[0], x1 = x[1], x2 = x[2];
+    x1 -= 0.0 + A[3] * x0;
+    x2 -= (0.0 + A[6] * x0) + A[7] * x1;
+    x2 = (x2 - 0.0) / A[8];
+    x1 = (x1 - (0.0 + A[5] * x2)) / A[4];
+    x0 = (x0 - ((0.0 + A[1] * x1) + A[2] * x2)) / A[0];
+    x[0] = x0, x[1] = x1, x[2] = x2;
 }
 
 /* The sum of a_j x_j, j < 4 blocks, of up to four rows of A: four sums each, added in pairs. */
@@ -539,6 +620,10 @@ PERPI_INLINE void perpi_subtract_product(int32_t rows, int32_t n, const double* 
     }
     for (; i + 4 <= rows; i += 4, A += 4 * (size_t)n) {
         perpi_subtract_dots(4, n, A, x, y + i);
+    }
+    if (i + 3 == rows) {
+        perpi_subtract_dots(3, n, A, x, y + i);
+        return;
     }
     for (; i < rows; ++i, A += n) {
         perpi_subtract_dots(1, n, A, x, y + i);
@@ -606,6 +691,10 @@ PERPI_INLINE void perpi_lu_solve_front(int32_t n, const double* LU, const int32_
         perpi_lu_solve_six(LU, pivot, x);
         return;
     }
+    if (n == PERPI_QUARTER) {
+        perpi_lu_solve_three(LU, pivot, x);
+        return;
+    }
     for (int32_t i = 0; i < n; ++i) {
         const double t = x[pivot[i]];
         x[pivot[i]] = x[i];
@@ -613,6 +702,23 @@ PERPI_INLINE void perpi_lu_solve_front(int32_t n, const double* LU, const int32_
     }
     perpi_forward_rows(n, LU, x);
     perpi_backward_rows(n, LU, x);
+}
+
+/* y <- 0, of few numbers: no call. */
+PERPI_INLINE void perpi_clear_row(int32_t n, double* y)
+{
+    const perpi_lanes4 zeros = {0.0, 0.0, 0.0, 0.0};
+    int32_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        *(perpi_lanes4*)(y + i) = zeros;
+    }
+    if (i + 2 <= n) {
+        *(perpi_lanes2*)(y + i) = (perpi_lanes2){0.0, 0.0};
+        i += 2;
+    }
+    if (i < n) {
+        y[i] = 0.0;
+    }
 }
 
 /* y <- x, of few numbers. */

@@ -187,30 +187,28 @@ bool perpi_fronts_factor(perpi_fronts* t, double* value)
 /* ---- solution ------------------------------------------------------------------------------------------*/
 
 /* A = (L_k below D_k) (I beside U_k): x_k <- D_k^-1 x_k, then out of the later rows, by way of w. */
-PERPI_INLINE void forward_front(front_job* job, const perpi_front* f)
+PERPI_INLINE void forward_front(front_job* job, const perpi_front* f, int32_t n)
 {
     const perpi_fronts* t = job->t;
     double *x = job->x + f->first, *w = t->vector + f->w;
-    if (f->m > 0) {
-        memset(w, 0, (size_t)f->m * sizeof *w);
-    }
+    perpi_clear_row(f->m, w);
     for (int32_t c = f->child; c >= 0; c = t->front[c].next) {
         const perpi_front* child = &t->front[c];
         for (int32_t a = child->run; a < child->run_end; ++a) {
             const perpi_row_run* r = &t->run[a];
             perpi_add_row(r->length, t->vector + child->w + r->from,
-                          r->to < f->n ? x + r->to : w + (r->to - f->n));
+                          r->to < n ? x + r->to : w + (r->to - n));
         }
     }
-    if (f->n <= PERPI_LU_MOST) {
-        perpi_lu_solve_front(f->n, job->value + f->D, t->pivot + f->first, x);
+    if (n <= PERPI_LU_MOST) {
+        perpi_lu_solve_front(n, job->value + f->D, t->pivot + f->first, x);
     } else {
-        perpi_lu_solve(f->n, job->value + f->D, t->pivot + f->first, x);
+        perpi_lu_solve(n, job->value + f->D, t->pivot + f->first, x);
     }
-    perpi_subtract_product(f->m, f->n, job->value + f->L, x, w);
+    perpi_subtract_product(f->m, n, job->value + f->L, x, w);
 }
 
-PERPI_INLINE void backward_front(front_job* job, const perpi_front* f)
+PERPI_INLINE void backward_front(front_job* job, const perpi_front* f, int32_t n)
 {
     const perpi_fronts* t = job->t;
     double *x = job->x + f->first, *w = t->vector + f->w;
@@ -218,20 +216,30 @@ PERPI_INLINE void backward_front(front_job* job, const perpi_front* f)
         const perpi_row_run* r = &t->run[a];
         perpi_copy_row(r->length, job->x + r->to, w + r->from);
     }
-    perpi_subtract_product(f->n, f->m, job->value + f->U, w, x);
+    perpi_subtract_product(n, f->m, job->value + f->U, w, x);
 }
 
 PERPI_WIDE static void forward_part(front_job* job, const perpi_front_part* part)
 {
     for (int32_t j = part->begin; j < part->end; ++j) {
-        forward_front(job, &job->t->front[j]);
+        const perpi_front* f = &job->t->front[j];
+        if (f->n == PERPI_QUARTER) {
+            forward_front(job, f, PERPI_QUARTER);
+        } else {
+            forward_front(job, f, f->n);
+        }
     }
 }
 
 PERPI_WIDE static void backward_part(front_job* job, const perpi_front_part* part)
 {
     for (int32_t j = part->end - 1; j >= part->begin; --j) {
-        backward_front(job, &job->t->front[j]);
+        const perpi_front* f = &job->t->front[j];
+        if (f->n == PERPI_QUARTER) {
+            backward_front(job, f, PERPI_QUARTER);
+        } else {
+            backward_front(job, f, f->n);
+        }
     }
 }
 

@@ -20,4 +20,9 @@
 /* What such a function calls must become part of it. */
 #define PERPI_INLINE static inline __attribute__((always_inline))
 
+/* f(rows, ...) of an inline function, compiled for the two rows of a planar contact, for the three of a
+ * spatial one and for any number: loops over a known number of rows are unrolled. */
+#define PERPI_BY_ROWS(f, rows, ...)                                                                \
+    ((rows) == 2 ? f(2, __VA_ARGS__) : (rows) == 3 ? f(3, __VA_ARGS__) : f(rows, __VA_ARGS__))
+
 #endif

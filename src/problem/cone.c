@@ -49,14 +49,14 @@ void perpi_project_ball(int32_t n, double r, const double* x, double* out)
         perpi_project_disc(r, x, out);
         return;
     }
+    if (n == 1) { /* exact at the ends, which r x / |x| is not */
+        out[0] = perpi_project_interval(r, x[0]);
+        return;
+    }
     if (!(r > 0.0)) {
         for (int32_t i = 0; i < n; ++i) {
             out[i] = 0.0;
         }
-        return;
-    }
-    if (n == 1) { /* exact at the ends, which r x / |x| is not */
-        out[0] = x[0] > r ? r : (x[0] < -r ? -r : x[0]);
         return;
     }
     double length = perpi_length(x[0], x[1]);

@@ -37,6 +37,15 @@ static inline void perpi_project_disc(double r, const double x[2], double out[2]
     out[1] = x[1] * t;
 }
 
+/* The nearest number of [-r, r], exact at the ends. */
+static inline double perpi_project_interval(double r, double x)
+{
+    if (!(r > 0.0)) {
+        return 0.0;
+    }
+    return x > r ? r : (x < -r ? -r : x);
+}
+
 /* [-r, r], the disc and the ball of radius r (n components), the regular polygon inscribed in the
  * disc with a corner at (r, 0). out may be x. */
 void perpi_project_ball(int32_t n, double r, const double* x, double* out);

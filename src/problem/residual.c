@@ -67,6 +67,7 @@
 #include <math.h>
 
 #include "linalg/pair.h"
+#include "linalg/wide.h"
 #include "problem/cone.h"
 #include "problem/operators.h"
 #include "problem/residual.h"
@@ -188,6 +189,12 @@ static inline void copy_six(const double* from, double* to)
     }
 }
 
+/* Whether the sums that do not depend on the answer are kept in s->terms. */
+static inline bool are_terms_known(const scratch* s)
+{
+    return s->terms != NULL && s->terms->known;
+}
+
 /* The factors of the mass blocks; starts the dynamics with M v - k. */
 static bool visit_blocks(const perp_contact_problem* P, const double* v, scratch* s)
 {
@@ -213,7 +220,9 @@ static bool visit_blocks(const perp_contact_problem* P, const double* v, scratch
             s->n[d + r] = s->size[d + r];
             s->y[d + r] = P->k[d + r];
         }
-        perpi_chol_forward(nv, L, s->y + d);
+        if (!are_terms_known(s)) { /* y enters nothing else */
+            perpi_chol_forward(nv, L, s->y + d);
+        }
     }
     return true;
 }
@@ -268,10 +277,10 @@ static side_view view_side(const perp_contact_problem* P, const perp_constraint*
                        .n = s->n + of.d};
 }
 
-/* Adds one side of row r. */
-static void visit_side(const side_view* side, int32_t r, double p_r, bool given, row_sums* sum)
+/* Adds one side of row r, of nv velocities; inertia: also W and pushed. */
+PERPI_INLINE void visit_side(int32_t nv, const side_view* side, int32_t r, double p_r, bool given,
+                             bool inertia, row_sums* sum)
 {
-    const int32_t nv = side->nv;
     const double *J_r = side->J + r * nv, *v = side->v, *y = side->y;
     double Y[PERPI_BLOCK_MAX];
     row_sums t = *sum;
@@ -286,8 +295,12 @@ static void visit_side(const side_view* side, int32_t r, double p_r, bool given,
     for (int32_t i = 0; given && i < nv; ++i) {
         side->n[i] += fabs(J_r[i] * p_r);
     }
-    perpi_chol_forward(nv, side->L, Y);
-    for (int32_t i = 0; i < nv; ++i) {
+    if (inertia && nv == 3) {
+        perpi_chol_forward3(side->L, Y);
+    } else if (inertia) {
+        perpi_chol_forward(nv, side->L, Y);
+    }
+    for (int32_t i = 0; inertia && i < nv; ++i) {
         t.W += Y[i] * Y[i];
         t.pushed += fabs(Y[i] * y[i]);
     }
@@ -348,10 +361,10 @@ static void visit_three_rows(const side_view* side, const double* p, bool inerti
 }
 
 /* The sums that do not depend on the answer: taken from s->terms if they are known, else kept there. */
-static void keep_terms(const scratch* s, int32_t row, row_sums sum[3])
+static void keep_terms(const scratch* s, int32_t row, int32_t rows, row_sums* sum)
 {
     perpi_row_terms* terms = s->terms;
-    for (int32_t r = 0; terms != NULL && r < 3; ++r) {
+    for (int32_t r = 0; terms != NULL && r < rows; ++r) {
         if (terms->known) {
             sum[r].W = terms->W[row + r];
             sum[r].pushed = terms->pushed[row + r];
@@ -386,13 +399,13 @@ static bool visit_spatial_contact(const perp_contact_problem* P, const perp_cons
         return false;
     }
     row_sums sum[3] = {{.u = P->b[c->row]}, {.u = P->b[c->row + 1]}, {.u = P->b[c->row + 2]}};
-    const bool inertia = s->terms == NULL || !s->terms->known;
+    const bool inertia = !are_terms_known(s);
     for (int k = 0; k < 2; ++k) {
         if (side[k].nv > 0) {
             visit_three_rows(&side[k], p + c->row, inertia, sum);
         }
     }
-    keep_terms(s, c->row, sum);
+    keep_terms(s, c->row, 3, sum);
     for (int32_t r = 0; r < 3; ++r) {
         finish_row(P, p, c->row + r, false, sum[r], s);
     }
@@ -402,6 +415,7 @@ static bool visit_spatial_contact(const perp_contact_problem* P, const perp_cons
 /* u, W, a, m of every row, and the terms of the impulses in the dynamics. */
 static void visit_rows(const perp_contact_problem* P, const double* v, const double* p, scratch* s)
 {
+    const bool inertia = !are_terms_known(s);
     for (int32_t ci = 0; ci < P->constraint_count; ++ci) {
         const perp_constraint* c = &P->constraint[ci];
         const side_view side[2] = {view_side(P, c, 0, v, s), view_side(P, c, 1, v, s)};
@@ -413,8 +427,13 @@ static void visit_rows(const perp_contact_problem* P, const double* v, const dou
             const bool given = is_given(c, row, P->lower, P->upper, p);
             row_sums sum = {P->b[row], 0.0, 0.0, 0.0};
             for (int k = 0; k < 2; ++k) {
-                visit_side(&side[k], r, p[row], given, &sum);
+                if (side[k].nv == 3) {
+                    visit_side(3, &side[k], r, p[row], given, inertia, &sum);
+                } else {
+                    visit_side(side[k].nv, &side[k], r, p[row], given, inertia, &sum);
+                }
             }
+            keep_terms(s, row, 1, &sum);
             if (P->compliance != NULL && c->kind != PERP_CONSTRAINT_CONTACT) {
                 sum.u += P->compliance[row] * p[row];
                 sum.W += P->compliance[row];

@@ -289,7 +289,7 @@ static void rows_answer(const bodies* s, const perp_contact_problem* P, const pe
 }
 
 /* The nearest point of the cone to z = c - (u + s e_n) / omega, and its derivative; round cones. */
-PERPI_INLINE void convex_answer(const bodies* s, const perp_constraint* c, int32_t m, double lambda,
+PERPI_INLINE void convex_answer(int32_t m, const bodies* s, const perp_constraint* c, double lambda,
                                 const double* u, double* d, double* D)
 {
     const int32_t n = m - 1, k = c->row;
@@ -348,19 +348,31 @@ PERPI_INLINE void convex_answer(const bodies* s, const perp_constraint* c, int32
     }
 }
 
-PERPI_INLINE void project_tangent(const perp_constraint* c, int32_t n, double radius,
-                                  const double* z, double* y)
+/* y: the nearest point of F(radius) to z. G, h: its derivatives by z and radius; G NULL: none. With friction. */
+PERPI_INLINE void project_tangent(int32_t n, const perp_constraint* c, double radius,
+                                  const double* z, double* y, double* G, double* h)
 {
-    if (n == 2 && c->cone != PERP_CONE_POLYGON) {
+    if (n == 1) {
+        y[0] = perpi_project_interval(radius, z[0]);
+        if (G != NULL) {
+            perpi_interval_jacobian(radius, z[0], G, h);
+        }
+    } else if (n == 2 && c->cone != PERP_CONE_POLYGON) {
         perpi_project_disc(radius, z, y);
+        if (G != NULL) {
+            perpi_disc_jacobian(radius, z, G, h);
+        }
     } else {
         perpi_project_friction(c, radius, z, y);
+        if (G != NULL) {
+            perpi_friction_project_jacobian(c, radius, z, G, h);
+        }
     }
 }
 
 /* The law itself: p_n = max(0, c_n - u_n / omega_n), closed: either sign; p_t in F(mu p_n) nearest
  * to c_t - u_t / omega_t. */
-PERPI_INLINE void coulomb_answer(const bodies* s, const perp_constraint* c, int32_t m, bool closed,
+PERPI_INLINE void coulomb_answer(int32_t m, const bodies* s, const perp_constraint* c, bool closed,
                                  double lambda, const double* u, double* d, double* D)
 {
     const int32_t n = m - 1, k = c->row;
@@ -385,17 +397,12 @@ PERPI_INLINE void coulomb_answer(const bodies* s, const perp_constraint* c, int3
         return;
     }
     const double rho = 1.0 / (lambda * s->w[k + 1]), radius = c->mu * p_n;
-    double z[3], y[3], e[3], G[9], h[3];
+    double z[3], y[3], e[3], G[9], h[3] = {0.0};
     for (int32_t i = 0; i < n; ++i) {
         e[i] = is_ellipsoid(c) ? c->e[i] : 1.0;
         z[i] = s->c[k + 1 + i] / e[i] - rho * e[i] * u[k + 1 + i];
     }
-    project_tangent(c, n, radius, z, y);
-    if (D != NULL && n == 2 && c->cone != PERP_CONE_POLYGON) {
-        perpi_disc_jacobian(radius, z, G, h);
-    } else if (D != NULL) {
-        perpi_friction_project_jacobian(c, radius, z, G, h);
-    }
+    project_tangent(n, c, radius, z, y, D != NULL ? G : NULL, h);
     for (int32_t i = 0; i < n; ++i) {
         d[k + 1 + i] =
             y[i] == z[i] ? -rho * e[i] * e[i] * u[k + 1 + i] : e[i] * y[i] - s->c[k + 1 + i];
@@ -457,17 +464,17 @@ typedef struct proximal_job {
 } proximal_job;
 
 /* Contact i; m: its rows. */
-PERPI_INLINE void contact_answer(const proximal_job* job, int32_t i, int32_t m, double* D)
+PERPI_INLINE void contact_answer(int32_t m, const proximal_job* job, int32_t i, double* D)
 {
     const proximal* k = job->k;
     const perp_constraint* c = &k->P->constraint[i];
     if (job->s->given != NULL && !isnan(job->s->given[i])) {
         given_answer(job->s, c, job->s->given[i], k->lambda, job->u, job->d, D);
     } else if (k->convex) {
-        convex_answer(job->s, c, m, k->lambda, job->u, job->d, D);
+        convex_answer(m, job->s, c, k->lambda, job->u, job->d, D);
     } else {
         const bool closed = job->s->closed != NULL && job->s->closed[i];
-        coulomb_answer(job->s, c, m, closed, k->lambda, job->u, job->d, D);
+        coulomb_answer(m, job->s, c, closed, k->lambda, job->u, job->d, D);
     }
 }
 
@@ -480,10 +487,8 @@ static void proximal_part(int32_t begin, int32_t end, void* data)
         double* D_i = job->D != NULL ? job->D + ROWS_MAX * (size_t)c->row : NULL;
         if (c->kind != PERP_CONSTRAINT_CONTACT) {
             rows_answer(job->s, k->P, c, k->lambda, job->u, job->d, D_i);
-        } else if (c->rows == 3) {
-            contact_answer(job, i, 3, D_i);
         } else {
-            contact_answer(job, i, c->rows, D_i);
+            PERPI_BY_ROWS(contact_answer, c->rows, job, i, D_i);
         }
     }
 }

@@ -1,11 +1,14 @@
 /* src/solve/frictional/body_kernels.h - the products of body_matrix.c for a constraint of three rows and
- * bodies of six velocities, unrolled.
+ * bodies of six velocities, and for one of two rows and bodies of three (in the plane), unrolled.
  *
+ * In the plane a row of Y has three numbers and three zeros: a register of four holds the three.
  * Every entry takes its terms in the order of the general loops in body_matrix.c, so the bits are
  * the same as theirs.
  */
 #ifndef PERPI_BODY_KERNELS_H
 #define PERPI_BODY_KERNELS_H
+
+#include <stdint.h>
 
 #include "linalg/wide.h"
 
@@ -97,6 +100,43 @@ PERPI_INLINE void perpi_add_velocities_three(const double* restrict Y, const dou
     u[0] += t[0];
     u[1] += t[1];
     u[2] += s;
+}
+
+/* ---- in the plane: two rows, bodies of three velocities ---------------------------------------------------*/
+
+/* D X' */
+PERPI_INLINE void perpi_weigh_two(const double* restrict D, const double* restrict X, perpi_four* T)
+{
+    const perpi_four x0 = *(const perpi_four*)X, x1 = *(const perpi_four*)(X + 6);
+    for (int r = 0; r < 2; ++r) {
+        T[r] = D[2 * r] * x0;
+        T[r] += D[2 * r + 1] * x1;
+    }
+}
+
+/* A block of three columns, rows of ld numbers, += Y T, T as perpi_weigh_two gives it. */
+PERPI_INLINE void perpi_add_two(const double* restrict Y, const perpi_four* T, double* restrict out,
+                                int32_t ld)
+{
+    for (int a = 0; a < 3; ++a, out += ld) {
+        perpi_four s = {out[0], out[1], out[2], 0.0};
+        s += Y[a] * T[0];
+        s += Y[6 + a] * T[1];
+        out[0] = s[0], out[1] = s[1], out[2] = s[2];
+    }
+}
+
+/* u += Y' x, each sum on its own first. */
+PERPI_INLINE void perpi_add_velocities_two(const double* restrict Y, const double* restrict x,
+                                           double* restrict u)
+{
+    double s = 0.0, t = 0.0;
+    for (int k = 0; k < 3; ++k) {
+        s += Y[k] * x[k];
+        t += Y[6 + k] * x[k];
+    }
+    u[0] += s;
+    u[1] += t;
 }
 
 #endif

@@ -6,7 +6,7 @@
 #include "base/threads.h"
 #include "solve/frictional/body_kernels.h"
 
-enum { ROWS_MAX = PERPI_BODY_ROWS_MAX, SIDE = PERPI_BODY_SIDE };
+enum { ROWS_MAX = PERPI_BODY_ROWS_MAX, SIDE = PERPI_BODY_SIDE, PLANE = 3 /* velocities */ };
 
 enum { GRAIN = 1000 }; /* constraints for a thread to gain: some 20 microseconds */
 #define FEWER 0.8      /* so many of the constraints that a pattern has act: it is found again */
@@ -37,7 +37,7 @@ static perp_status make_room(perpi_body_matrix* m, const perp_contact_problem* P
 {
     const size_t nb = (size_t)P->block_count, nc = (size_t)P->constraint_count;
     perp_status status = perpi_grow(m->context, &m->index, &m->index_capacity,
-                                    nb + (nb + 1) + (nb + 2 * nc) + nb + 4 * nc, sizeof *m->index);
+                                    nb + (nb + 1) + (nb + 2 * nc) + 2 * nb + nc, sizeof *m->index);
     if (status == PERP_OK) {
         status = perpi_grow(m->context, &m->acts, &m->acts_capacity, nc, sizeof *m->acts);
     }
@@ -51,7 +51,8 @@ static perp_status make_room(perpi_body_matrix* m, const perp_contact_problem* P
     m->start = m->size + nb;
     m->column = m->start + nb + 1;
     m->mark = m->column + nb + 2 * nc;
-    m->place = m->mark + nb;
+    m->own = m->mark + nb;
+    m->pair = m->own + nb;
     return PERP_OK;
 }
 
@@ -77,9 +78,14 @@ static void list_items(perpi_body_matrix* m, const perp_contact_problem* P)
     for (int32_t e = 0; e < W->block_start.at[P->block_count]; ++e) {
         const int32_t item = W->block_item.at[e];
         const perp_constraint* c = &P->constraint[item / 2];
-        m->item[e] = (perpi_body_item){.Y = 12 * (size_t)c->row + 6 * (size_t)(item % 2 * c->rows),
+        const size_t first = 12 * (size_t)c->row, second = first + 6 * (size_t)c->rows;
+        m->item[e] = (perpi_body_item){.Y = item % 2 == 0 ? first : second,
+                                       .X = item % 2 == 0 ? second : first,
                                        .row = c->row,
-                                       .rows = c->rows};
+                                       .rows = c->rows,
+                                       .constraint = item / 2,
+                                       .other = c->block[1 - item % 2],
+                                       .pair = -1};
     }
 }
 
@@ -110,9 +116,8 @@ static perp_status analyse_acting(perpi_body_matrix* m, const perp_contact_probl
         m->mark[i] = i;
         m->column[used++] = i;
         for (int32_t k = first[i]; k < first[i + 1]; ++k) {
-            const int32_t item = m->delassus->block_item.at[k];
-            const int32_t other = P->constraint[item / 2].block[1 - item % 2];
-            if (m->acts[item / 2] && other >= 0 && m->mark[other] != i) {
+            const int32_t other = m->item[k].other;
+            if (m->acts[m->item[k].constraint] && other >= 0 && m->mark[other] != i) {
                 m->mark[other] = i;
                 m->column[used++] = other;
             }
@@ -127,11 +132,14 @@ static perp_status analyse_acting(perpi_body_matrix* m, const perp_contact_probl
         }
     }
     m->start[P->block_count] = used;
-    for (int32_t i = 0; i < P->constraint_count; ++i) {
-        const int32_t* block = P->constraint[i].block;
-        for (int k = 0; k < 4; ++k) {
-            const int32_t row = block[k / 2], column = block[k % 2];
-            m->place[4 * i + k] = row >= 0 && column >= 0 ? find_block(m, row, column) : -1;
+    for (int32_t i = 0; i < P->block_count; ++i) {
+        m->own[i] = find_block(m, i, i);
+        for (int32_t k = first[i]; k < first[i + 1]; ++k) {
+            perpi_body_item* item = &m->item[k];
+            item->pair = item->other >= 0 ? find_block(m, i, item->other) : -1;
+            if (P->constraint[item->constraint].block[0] == i) {
+                m->pair[item->constraint] = item->pair;
+            }
         }
     }
     return perpi_block_lu_analyse(m->lu, P->block_count, m->size, m->start, m->column);
@@ -147,13 +155,13 @@ static bool find_acting(perpi_body_matrix* m, const perp_contact_problem* P, con
         const perp_constraint* c = &P->constraint[i];
         const double* D = D_all + ROWS_MAX * (size_t)c->row;
         bool acts = false;
-        for (int32_t k = 0; k < c->rows * c->rows; ++k) {
-            acts = acts || D[k] != 0.0;
+        for (int32_t k = 0; k < c->rows * c->rows && !acts; ++k) {
+            acts = D[k] != 0.0;
         }
         const bool pair = acts && c->block[0] >= 0 && c->block[1] >= 0;
         m->acts[i] = acts;
         *pairs += pair;
-        missing = missing || (pair && m->place[4 * i + 1] < 0);
+        missing = missing || (pair && m->pair[i] < 0);
     }
     return missing || *pairs < FEWER * m->analysed;
 }
@@ -187,46 +195,62 @@ PERPI_INLINE void add_velocities(const product_job* job, const perp_constraint* 
     }
 }
 
-/* The first of the six velocities of a block; -1: it has fewer; -2: the world. */
-PERPI_INLINE int32_t six_of(const perp_contact_problem* P, int32_t block)
+/* The first of the n velocities of a block; -1: it has another number; -2: the world. */
+PERPI_INLINE int32_t first_of(const perp_contact_problem* P, int32_t block, int32_t n)
 {
     if (block < 0) {
         return -2;
     }
     const int32_t d = P->dof[block];
-    return P->dof[block + 1] - d == SIDE ? d : -1;
+    return P->dof[block + 1] - d == n ? d : -1;
+}
+
+/* u = base + Y' x of a constraint of m rows, 2 in the plane or 3 in space. False: one of its bodies is not of this kind. */
+PERPI_INLINE bool contact_velocities(int m, const product_job* job, const perp_constraint* c)
+{
+    const int32_t n = m == 3 ? SIDE : PLANE;
+    const int32_t first = first_of(job->P, c->block[0], n);
+    const int32_t second = first_of(job->P, c->block[1], n);
+    if (first == -1 || second == -1) {
+        return false;
+    }
+    const double *Y = job->Y + 12 * (size_t)c->row, *x = job->x;
+    double* u = job->u + c->row;
+    double t[3] = {0.0, 0.0, 0.0};
+    for (int r = 0; r < m && job->base != NULL; ++r) {
+        t[r] = job->base[c->row + r];
+    }
+    for (int side = 0; side < 2; ++side, Y += SIDE * m) {
+        const int32_t d = side == 0 ? first : second;
+        if (d >= 0 && m == 3) {
+            perpi_add_velocities_three(Y, x + d, t);
+        } else if (d >= 0) {
+            perpi_add_velocities_two(Y, x + d, t);
+        }
+    }
+    for (int r = 0; r < m; ++r) {
+        u[r] = t[r];
+    }
+    return true;
 }
 
 PERPI_WIDE static void velocities_part(int32_t begin, int32_t end, void* data)
 {
     const product_job* job = data;
-    const perp_contact_problem* P = job->P;
-    const double* x = job->x;
     for (int32_t i = begin; i < end; ++i) {
-        const perp_constraint* c = &P->constraint[i];
-        const int32_t first = six_of(P, c->block[0]), second = six_of(P, c->block[1]);
-        const double* base = job->base + c->row;
-        double* u = job->u + c->row;
-        if (c->rows == 3 && first != -1 && second != -1) {
-            const double* Y = job->Y + 12 * (size_t)c->row;
-            double t[3] = {base[0], base[1], base[2]};
-            if (first >= 0) {
-                perpi_add_velocities_three(Y, x + first, t);
-            }
-            if (second >= 0) {
-                perpi_add_velocities_three(Y + 3 * SIDE, x + second, t);
-            }
-            u[0] = t[0], u[1] = t[1], u[2] = t[2];
+        const perp_constraint* c = &job->P->constraint[i];
+        if ((c->rows == 2 && contact_velocities(2, job, c)) ||
+            (c->rows == 3 && contact_velocities(3, job, c))) {
             continue;
         }
+        double* u = job->u + c->row;
         for (int32_t r = 0; r < c->rows; ++r) {
-            u[r] = base[r];
+            u[r] = job->base != NULL ? job->base[c->row + r] : 0.0;
         }
         add_velocities(job, c, u);
     }
 }
 
-/* u = base + Y' x */
 void perpi_body_velocities(const perpi_body_matrix* m, const perp_contact_problem* P,
                            const double* Y, const double* base, const double* x, double* u)
 {
@@ -266,6 +290,32 @@ PERPI_INLINE void add_impulses_six(const product_job* job, int32_t i, double* ou
     *(perpi_two*)(out + 4) = g;
 }
 
+PERPI_INLINE void add_rows_planar(int32_t rows, const double* Y, const double* p, double sign,
+                                  perpi_four* f)
+{
+    for (int32_t r = 0; r < rows; ++r) {
+        const double t = sign * p[r];
+        if (t != 0.0) {
+            *f += *(const perpi_four*)(Y + SIDE * r) * t;
+        }
+    }
+}
+
+/* The same on a body of three: the fourth number of the register is not used. */
+PERPI_INLINE void add_impulses_planar(const product_job* job, int32_t i, double* out)
+{
+    const perp_contact_problem* P = job->P;
+    const perpi_delassus* W = job->m->delassus;
+    const double *x = job->x + P->dof[i], sign = job->sign;
+    perpi_four f = {x[0], x[1], x[2], 0.0};
+    for (int32_t e = W->block_start.at[i]; e < W->block_start.at[i + 1]; ++e) {
+        const perpi_body_item* item = &job->m->item[e];
+        const double *Y = job->Y + item->Y, *p = job->p + item->row;
+        PERPI_BY_ROWS(add_rows_planar, item->rows, Y, p, sign, &f);
+    }
+    out[0] = f[0], out[1] = f[1], out[2] = f[2];
+}
+
 /* By bodies: each takes its constraints in their order, whatever the parts are. */
 PERPI_WIDE static void impulses_part(int32_t begin, int32_t end, void* data)
 {
@@ -277,6 +327,10 @@ PERPI_WIDE static void impulses_part(int32_t begin, int32_t end, void* data)
         const int32_t n = P->dof[i + 1] - P->dof[i];
         if (n == SIDE) {
             add_impulses_six(job, i, f);
+            continue;
+        }
+        if (n == PLANE) {
+            add_impulses_planar(job, i, f);
             continue;
         }
         memcpy(f, job->x + P->dof[i], (size_t)n * sizeof *f);
@@ -355,21 +409,30 @@ typedef struct open_rows {
     perpi_row_sum sum;
 } open_rows;
 
+PERPI_INLINE void copy_block(int32_t n, int32_t columns, const double* from, int32_t from_ld,
+                             double* to, int32_t to_ld)
+{
+    for (int32_t a = 0; a < n; ++a, from += from_ld, to += to_ld) {
+        if (columns == SIDE) {
+            *(perpi_four*)to = *(const perpi_four*)from;
+            *(perpi_two*)(to + 4) = *(const perpi_two*)(from + 4);
+        } else if (columns == PLANE) {
+            *(perpi_two*)to = *(const perpi_two*)from;
+            to[2] = from[2];
+        } else {
+            for (int32_t k = 0; k < columns; ++k) {
+                to[k] = from[k];
+            }
+        }
+    }
+}
+
 PERPI_INLINE void put_block(const perpi_body_matrix* m, int32_t place, int32_t n, int32_t columns,
                             const double* from)
 {
     int32_t ld;
     double* out = perpi_block_lu_block(m->lu, place, &ld);
-    for (int32_t a = 0; a < n; ++a, out += ld, from += PERPI_SUM_ROW) {
-        if (columns == SIDE) {
-            *(perpi_four*)out = *(const perpi_four*)from;
-            *(perpi_two*)(out + 4) = *(const perpi_two*)(from + 4);
-            continue;
-        }
-        for (int32_t k = 0; k < columns; ++k) {
-            out[k] = from[k];
-        }
-    }
+    copy_block(n, columns, from, PERPI_SUM_ROW, out, ld);
 }
 
 PERPI_INLINE void get_block(const perpi_body_matrix* m, int32_t place, int32_t n, int32_t columns,
@@ -377,33 +440,46 @@ PERPI_INLINE void get_block(const perpi_body_matrix* m, int32_t place, int32_t n
 {
     int32_t ld;
     const double* in = perpi_block_lu_block(m->lu, place, &ld);
-    for (int32_t a = 0; a < n; ++a, in += ld, to += PERPI_SUM_ROW) {
-        if (columns == SIDE) {
-            *(perpi_four*)to = *(const perpi_four*)in;
-            *(perpi_two*)(to + 4) = *(const perpi_two*)(in + 4);
-            continue;
-        }
-        for (int32_t k = 0; k < columns; ++k) {
-            to[k] = in[k];
-        }
+    copy_block(n, columns, in, ld, to, PERPI_SUM_ROW);
+}
+
+/* Whether the constraint is a contact in the plane whose block with the other body is not summed elsewhere. */
+PERPI_INLINE bool is_planar(const perpi_body_matrix* m, const perpi_body_item* c,
+                            const open_rows* b)
+{
+    return c->rows == 2 && b->n == PLANE &&
+           (c->pair < 0 || (c->pair != b->own && c->pair != b->pair && m->size[c->other] == PLANE));
+}
+
+/* Such a contact: pairs of discs share one, which is added to the block itself. */
+PERPI_INLINE void add_planar(const fill_job* job, const perpi_body_item* c, open_rows* b)
+{
+    const double *D = job->D + ROWS_MAX * (size_t)c->row, *Y = job->Y + c->Y;
+    perpi_four T[2];
+    perpi_weigh_two(D, Y, T);
+    perpi_add_two(Y, T, b->sum.at, PERPI_SUM_ROW);
+    if (c->pair >= 0) {
+        int32_t ld;
+        double* out = perpi_block_lu_block(job->m->lu, c->pair, &ld);
+        perpi_weigh_two(D, job->Y + c->X, T);
+        perpi_add_two(Y, T, out, ld);
     }
 }
 
-/* Adds constraint c, in which the body is at the given side. */
-PERPI_INLINE void add_constraint(const fill_job* job, int32_t ci, int side, open_rows* b)
+/* Adds a constraint of the body. */
+PERPI_INLINE void add_constraint(const fill_job* job, const perpi_body_item* c, open_rows* b)
 {
     const perpi_body_matrix* m = job->m;
-    const perp_constraint* c = &job->P->constraint[ci];
     const double* D = job->D + ROWS_MAX * (size_t)c->row;
-    const double *Y = side_of(job->Y, c, side), *X = side_of(job->Y, c, 1 - side);
-    const int32_t pair = m->place[4 * ci + 2 * side + (1 - side)];
+    const double *Y = job->Y + c->Y, *X = job->Y + c->X;
+    const int32_t pair = c->pair;
     const bool spatial = c->rows == 3 && b->n == SIDE;
     if (pair >= 0 && pair != b->own && pair != b->pair) {
         if (b->pair >= 0) {
             put_block(m, b->pair, b->n, b->columns, b->sum.at + SIDE);
         }
         b->pair = pair;
-        b->columns = m->size[c->block[1 - side]];
+        b->columns = m->size[c->other];
         get_block(m, pair, b->n, b->columns, b->sum.at + SIDE);
     }
     if (pair < 0 && spatial) {
@@ -411,8 +487,9 @@ PERPI_INLINE void add_constraint(const fill_job* job, int32_t ci, int side, open
     } else if (pair >= 0 && pair != b->own && spatial && b->columns == SIDE) {
         perpi_fill_pair(D, Y, X, &b->sum);
     } else if (pair == b->own) { /* both sides are this body */
-        add_block(c->rows, D, Y, side == 0 ? Y : X, b->n, b->n, b->sum.at);
-        add_block(c->rows, D, Y, side == 0 ? X : Y, b->n, b->n, b->sum.at);
+        const bool is_first = c->Y < c->X;
+        add_block(c->rows, D, Y, is_first ? Y : X, b->n, b->n, b->sum.at);
+        add_block(c->rows, D, Y, is_first ? X : Y, b->n, b->n, b->sum.at);
     } else {
         add_block(c->rows, D, Y, Y, b->n, b->n, b->sum.at);
         if (pair >= 0) {
@@ -431,15 +508,23 @@ PERPI_WIDE static void fill_part(int32_t begin, int32_t end, void* data)
         open_rows b;
         b.i = i;
         b.n = m->size[i];
-        b.own = find_block(m, i, i);
+        b.own = m->own[i];
         b.pair = -1;
-        for (int k = 0; k < SIDE * PERPI_SUM_ROW; ++k) {
-            b.sum.at[k] = k % (PERPI_SUM_ROW + 1) == 0 ? 1.0 : 0.0;
+        for (int k = 0; k < PERPI_SUM_ROW * b.n; ++k) {
+            b.sum.at[k] = 0.0;
+        }
+        for (int k = 0; k < b.n; ++k) {
+            b.sum.at[k * (PERPI_SUM_ROW + 1)] = 1.0;
         }
         for (int32_t e = W->block_start.at[i]; e < W->block_start.at[i + 1]; ++e) {
-            const int32_t item = W->block_item.at[e];
-            if (m->acts[item / 2]) {
-                add_constraint(job, item / 2, item % 2, &b);
+            const perpi_body_item* item = &m->item[e];
+            if (!m->acts[item->constraint]) {
+                continue;
+            }
+            if (is_planar(m, item, &b)) {
+                add_planar(job, item, &b);
+            } else {
+                add_constraint(job, item, &b);
             }
         }
         if (b.pair >= 0) {

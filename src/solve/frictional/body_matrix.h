@@ -12,10 +12,12 @@
 
 enum { PERPI_BODY_ROWS_MAX = 6, PERPI_BODY_SIDE = 6 };
 
-/* A constraint of a body: where the rows of Y of this side begin; its own rows. */
+/* A constraint of a body: where the rows of Y of this side begin, and of the other; its own rows; its number;
+ * the other body (-1: the world), and the block with it (-1: the pattern has none). */
 typedef struct perpi_body_item {
-    size_t Y;
+    size_t Y, X;
     int32_t row, rows;
+    int32_t constraint, other, pair;
 } perpi_body_item;
 
 typedef struct perpi_body_matrix {
@@ -25,8 +27,9 @@ typedef struct perpi_body_matrix {
     size_t index_capacity;
     /* views into index */
     int32_t *size, *start, *column, *mark;
-    int32_t* place; /* 4 a constraint: the blocks aa, ab, ba, bb; -1: none */
-    bool* acts;     /* a constraint: its D is not zero */
+    int32_t* own;  /* a body: its own block */
+    int32_t* pair; /* a constraint: the block of its first and its second body; -1: none */
+    bool* acts;    /* a constraint: its D is not zero */
     size_t acts_capacity;
     perpi_body_item* item; /* as delassus.block_item */
     size_t item_capacity;
@@ -55,7 +58,7 @@ int perpi_body_matrix_sign(const perpi_body_matrix* m);
 void perpi_body_matrix_solve(perpi_body_matrix* m, double* x);
 
 /* Between perpi_body_matrix_analyse and the end of the solve: */
-/* u = base + Y' x */
+/* u = base + Y' x; base NULL: 0 */
 void perpi_body_velocities(const perpi_body_matrix* m, const perp_contact_problem* P,
                            const double* Y, const double* base, const double* x, double* u);
 /* f = x + sign Y p */

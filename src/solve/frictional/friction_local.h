@@ -70,6 +70,22 @@ static inline void perpi_disc_jacobian(double radius, const double x[2], double 
     G[3] = ratio * (1.0 - h[1] * h[1]);
 }
 
+/* The same for an interval: G and h are numbers. */
+static inline void perpi_interval_jacobian(double radius, double x, double* G, double* h)
+{
+    const double length = sqrt(x * x);
+    *G = *h = 0.0;
+    if (length == 0.0 && !(radius > 0.0)) {
+        return; /* no direction to follow */
+    }
+    if (radius > 0.0 && length <= radius) {
+        *G = 1.0;
+        return;
+    }
+    *h = x / length;
+    *G = radius / length * (1.0 - *h * *h);
+}
+
 /* ---- the laws over K = { r_n >= 0, r_t in F(mu r_n) } ----------------------------------------------
  * With u^ = u + s e_n, s the largest -u_t . d over d in F(mu) (for a round cone mu |u_t|), a contact's
  * law says r in K, u^ in the dual of K, r . u^ = 0. */

@@ -51,7 +51,7 @@ void perpi_interior_track(perpi_interior_bodies* s, const perpi_interior_task* t
                           int32_t* factorisations);
 
 /* ---- shared by the files of the method: interior_bodies.c, _point.c, _direction.c, _track.c, _descend.c,
- * _pairs.c ----*/
+ * _pairs.c, _planar.c ----*/
 
 #define PERPI_INTERIOR_TURN 0.7 /* rad: the direction of sliding turns by no more in a step */
 
@@ -118,7 +118,9 @@ struct perpi_interior_bodies {
     /* residuals and what an iteration derives from the point */
     double *rd, *u, *rt, *rn; /* rt: rows of cones and bounded rows; rn: constraints */
     double *rd_first, *rt_first, *rn_first; /* a curve's: those of its first point */
-    double *rd_aim, *rt_aim, *rn_aim;       /* residuals that a direction removes */
+    /* residuals that a direction removes: all of them, or those above */
+    const double *rd_aim, *rt_aim, *rn_aim;
+    double *rd_above, *rt_above, *rn_above; /* a curve's: what exceeds their share of the target */
     double *e, *rp, *ru;                    /* 2 a constraint; constraints */
     double *k, *S;                          /* 3 and 9 a constraint */
     double *D, *R;                          /* blocks: PERPI_BODY_ROWS_MAX a row */
@@ -151,6 +153,9 @@ void perpi_interior_residuals(perpi_interior_bodies* s);
 
 /* The blocks D of the matrix. False: the iterate is on the boundary by rounding. */
 bool perpi_interior_blocks(perpi_interior_bodies* s);
+/* interior_bodies_planar.c: those of contacts i to i + PERPI_INTERIOR_LANES - 1, cones of two rows. */
+enum { PERPI_INTERIOR_LANES = 4 };
+bool perpi_interior_planar_blocks(perpi_interior_bodies* s, int32_t i);
 /* The direction that asks for the product `target` of every pair, with the second-order terms of `of` (NULL:
  * none). */
 void perpi_interior_find(perpi_interior_bodies* s, perpi_body_matrix* matrix, double target,
@@ -196,8 +201,14 @@ void perpi_interior_advance(perpi_interior_bodies* s, perpi_body_matrix* matrix,
 void perpi_interior_descend_begin(perpi_interior_bodies* s, double warmth);
 bool perpi_interior_descend(perpi_interior_bodies* s, perpi_body_matrix* matrix, int32_t* made);
 
+/* Whether contact i, of m rows, has polar coordinates now: those of three rows alone may. */
+PERPI_INLINE bool perpi_interior_polar(const perpi_interior_bodies* s, int32_t i, int32_t m)
+{
+    return m == 3 && s->polar[i];
+}
+
 /* a . b of the few rows of a constraint. */
-static inline double perpi_interior_dot(int32_t n, const double* a, const double* b)
+PERPI_INLINE double perpi_interior_dot(int32_t n, const double* a, const double* b)
 {
     double sum = 0.0;
     for (int32_t i = 0; i < n; ++i) {

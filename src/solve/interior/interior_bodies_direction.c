@@ -13,11 +13,12 @@ enum { ROWS_MAX = PERPI_BODY_ROWS_MAX, GRAIN = 600 }; /* GRAIN: constraints for 
 /* ---- blocks of the matrix ----------------------------------------------------------------------------*/
 
 /* k and S of a cone: dp_t = k dp_n - S dz_t + ... */
-PERPI_INLINE void cone_schur(perpi_interior_bodies* s, int32_t i, int32_t n)
+PERPI_INLINE void cone_schur(int32_t m, perpi_interior_bodies* s, int32_t i)
 {
     const perp_constraint* c = &s->P->constraint[i];
+    const int32_t n = m - 1;
     double *k = s->k + 3 * (size_t)i, *S = s->S + 9 * (size_t)i;
-    if (s->polar[i]) {
+    if (perpi_interior_polar(s, i, m)) {
         const double* e = s->e + 2 * (size_t)i;
         const double h1 = s->p[c->row] + s->rp[i], h2 = s->z[c->row] + s->ru[i];
         const double cross = s->g1[i] * s->g2[i] / h1, den = h2 + cross;
@@ -55,7 +56,7 @@ PERPI_INLINE bool regularise(int32_t m, double L, double* D, double* R)
             return false;
         }
         for (int32_t r = 0; r < m; ++r) {
-            if (r == k) {
+            if (r == k || A[r * m + k] == 0.0) {
                 continue;
             }
             const double f = A[r * m + k] / A[k * m + k];
@@ -80,7 +81,9 @@ PERPI_INLINE bool regularise(int32_t m, double L, double* D, double* R)
             out[a * m + b] = t;
         }
     }
-    memcpy(D, out, (size_t)(m * m) * sizeof *D);
+    for (int32_t k = 0; k < m * m; ++k) {
+        D[k] = out[k];
+    }
     return true;
 }
 
@@ -99,13 +102,14 @@ static double row_stiffness(const perpi_interior_bodies* s, int32_t i, int32_t r
 }
 
 /* D and R of a cone of m rows. */
-PERPI_INLINE bool fill_cone(perpi_interior_bodies* s, int32_t i, int32_t m, double* D, double* R)
+PERPI_INLINE bool fill_cone(int32_t m, perpi_interior_bodies* s, int32_t i, double* D, double* R)
 {
     const int32_t row = s->P->constraint[i].row, n = m - 1;
-    if (!s->polar[i] && !perpi_soc_scale_n(m, s->p + row, s->z + row, &s->cone[i])) {
+    if (!perpi_interior_polar(s, i, m) &&
+        !perpi_soc_scale_n(m, s->p + row, s->z + row, &s->cone[i])) {
         return false;
     }
-    cone_schur(s, i, n);
+    cone_schur(m, s, i);
     for (int32_t k = 0; k < m * m; ++k) {
         D[k] = 0.0;
     }
@@ -126,7 +130,7 @@ static bool fill_block(perpi_interior_bodies* s, int32_t i)
     double* D = s->D + ROWS_MAX * (size_t)c->row;
     double* R = s->R + ROWS_MAX * (size_t)c->row;
     if (s->law_of[i] == LAW_CONE) {
-        return m == 3 ? fill_cone(s, i, 3, D, R) : fill_cone(s, i, m, D, R);
+        return PERPI_BY_ROWS(fill_cone, m, s, i, D, R);
     }
     memset(D, 0, (size_t)(m * m) * sizeof *D);
     memset(R, 0, (size_t)(m * m) * sizeof *R);
@@ -148,11 +152,23 @@ typedef struct block_job {
     atomic_bool bad;
 } block_job;
 
+/* Whether the contacts from i on are cones of two rows, as many as are taken at once. */
+static bool begins_planar(const perpi_interior_bodies* s, int32_t i, int32_t end)
+{
+    bool planar = i + PERPI_INTERIOR_LANES <= end;
+    for (int32_t k = i; planar && k < i + PERPI_INTERIOR_LANES; ++k) {
+        planar = s->law_of[k] == LAW_CONE && s->P->constraint[k].rows == 2;
+    }
+    return planar;
+}
+
 static void blocks_part(int32_t begin, int32_t end, void* data)
 {
     block_job* job = data;
-    for (int32_t i = begin; i < end; ++i) {
-        if (!fill_block(job->s, i)) {
+    for (int32_t i = begin, count; i < end; i += count) {
+        const bool planar = begins_planar(job->s, i, end);
+        count = planar ? PERPI_INTERIOR_LANES : 1;
+        if (!(planar ? perpi_interior_planar_blocks(job->s, i) : fill_block(job->s, i))) {
             atomic_store(&job->bad, true);
             return;
         }
@@ -190,11 +206,12 @@ PERPI_INLINE void turn_terms(const perpi_interior_bodies* s, int32_t i,
 }
 
 /* The residual of a cone's pair in the scaled algebra divided by lambda. */
-PERPI_INLINE void cone_target(const perpi_interior_bodies* s, int32_t i, int32_t m, const aim* a,
+PERPI_INLINE void cone_target(int32_t m, const perpi_interior_bodies* s, int32_t i, const aim* a,
                               double* q)
 {
     const perp_constraint* c = &s->P->constraint[i];
-    const double* l = s->cone[i].lambda;
+    const perpi_soc_scaling* cone = &s->cone[i];
+    const double* l = cone->lambda;
     double rc[PERPI_SOC_MAX], second[PERPI_SOC_MAX];
     perpi_soc_product_n(m, l, l, rc);
     for (int32_t r = 0; r < m; ++r) {
@@ -206,7 +223,7 @@ PERPI_INLINE void cone_target(const perpi_interior_bodies* s, int32_t i, int32_t
             rc[r] -= second[r];
         }
     }
-    perpi_soc_divide_by(m, l, s->cone[i].root, rc, q);
+    perpi_soc_divide_by(m, l, cone->root, cone->unit[0], rc, q);
 }
 
 typedef struct polar_target {
@@ -230,7 +247,7 @@ PERPI_INLINE polar_target polar_residual(const perpi_interior_bodies* s, int32_t
 }
 
 /* g of a contact: dp = R g - D H dx. d->p_scaled keeps W^-1-scaled targets until dp is known. */
-PERPI_INLINE void contact_right(perpi_interior_bodies* s, int32_t i, int32_t m, const aim* a,
+PERPI_INLINE void contact_right(int32_t m, perpi_interior_bodies* s, int32_t i, const aim* a,
                                 perpi_interior_direction* d)
 {
     const perp_constraint* c = &s->P->constraint[i];
@@ -252,7 +269,7 @@ PERPI_INLINE void contact_right(perpi_interior_bodies* s, int32_t i, int32_t m, 
     for (int32_t r = 0; r < n; ++r) {
         rt[r] = s->rt_aim[c->row + 1 + r];
     }
-    if (s->polar[i]) {
+    if (perpi_interior_polar(s, i, m)) {
         const polar_target t = polar_residual(s, i, a);
         const double* e = s->e + 2 * (size_t)i;
         if (a->of != NULL) {
@@ -269,7 +286,7 @@ PERPI_INLINE void contact_right(perpi_interior_bodies* s, int32_t i, int32_t m, 
     } else {
         double* q_scaled = d->p_scaled + c->row;
         double q[PERPI_SOC_MAX];
-        cone_target(s, i, m, a, q_scaled);
+        cone_target(m, s, i, a, q_scaled);
         perpi_soc_apply_inverse_n(m, &s->cone[i], q_scaled, q);
         d->s[i] = q[0];
         for (int32_t r = 0; r < n; ++r) {
@@ -306,7 +323,7 @@ static void row_right(perpi_interior_bodies* s, int32_t i, int32_t r, const aim*
 }
 
 /* The increments of a cone contact that follow from dp and H dx. */
-PERPI_INLINE void cone_increments(perpi_interior_bodies* s, int32_t i, int32_t m, const aim* a,
+PERPI_INLINE void cone_increments(int32_t m, perpi_interior_bodies* s, int32_t i, const aim* a,
                                   perpi_interior_direction* d)
 {
     const perp_constraint* c = &s->P->constraint[i];
@@ -316,7 +333,7 @@ PERPI_INLINE void cone_increments(perpi_interior_bodies* s, int32_t i, int32_t m
         dz[r] = s->hd[c->row + r] + s->regularisation * dp[r] - s->rt_aim[c->row + r];
     }
     d->phi[i] = 0.0;
-    if (s->polar[i]) {
+    if (perpi_interior_polar(s, i, m)) {
         const polar_target t = polar_residual(s, i, a);
         const double* e = s->e + 2 * (size_t)i;
         if (a->of != NULL) {
@@ -341,14 +358,14 @@ PERPI_INLINE void cone_increments(perpi_interior_bodies* s, int32_t i, int32_t m
         A0t_dz -= 2.0 * w[0] * w[r] * dz[r];
     }
     dz[0] = (eta2 * (d->s[i] - dp[0]) - A0t_dz) / (2.0 * w[0] * w[0] - 1.0);
-    double q[PERPI_SOC_MAX];
-    for (int32_t r = 0; r < m; ++r) {
-        q[r] = d->p_scaled[c->row + r];
+    double *p_scaled = d->p_scaled + c->row, *z_scaled = d->z_scaled + c->row;
+    perpi_soc_apply_inverse_n(m, &s->cone[i], dz, z_scaled);
+    if (s->coupling != 1.0) {
+        perpi_soc_apply_n(m, &s->cone[i], dp, p_scaled);
+        return;
     }
-    perpi_soc_apply_inverse_n(m, &s->cone[i], dz, d->z_scaled + c->row);
-    perpi_soc_apply_n(m, &s->cone[i], dp, d->p_scaled + c->row);
-    for (int32_t r = 0; r < m && s->coupling == 1.0; ++r) {
-        d->p_scaled[c->row + r] = q[r] - d->z_scaled[c->row + r];
+    for (int32_t r = 0; r < m; ++r) {
+        p_scaled[r] -= z_scaled[r]; /* from the target */
     }
 }
 
@@ -377,34 +394,37 @@ typedef struct direction_job {
 } direction_job;
 
 /* g, and in hd g + second-order terms of p. */
-static void right_part(int32_t begin, int32_t end, void* data)
+PERPI_INLINE void right_of(int32_t m, perpi_interior_bodies* s, int32_t i, const aim* a,
+                           perpi_interior_direction* d)
 {
-    const direction_job* job = data;
-    perpi_interior_bodies* s = job->s;
-    for (int32_t i = begin; i < end; ++i) {
-        const perp_constraint* c = &s->P->constraint[i];
-        if (c->kind == PERP_CONSTRAINT_CONTACT && c->rows == 3) {
-            contact_right(s, i, 3, job->a, job->d);
-        } else if (c->kind == PERP_CONSTRAINT_CONTACT) {
-            contact_right(s, i, c->rows, job->a, job->d);
-        } else {
-            for (int32_t r = 0; r < c->rows; ++r) {
-                row_right(s, i, r, job->a);
-            }
+    const perp_constraint* c = &s->P->constraint[i];
+    if (c->kind == PERP_CONSTRAINT_CONTACT) {
+        contact_right(m, s, i, a, d);
+    } else {
+        for (int32_t r = 0; r < m; ++r) {
+            row_right(s, i, r, a);
         }
-        for (int32_t r = c->row; r < c->row + c->rows; ++r) {
-            s->hd[r] = s->g[r];
-        }
-        if (job->a->of != NULL && s->polar[i]) {
-            double zt[2], pt[2];
-            turn_terms(s, i, job->a->of, zt, pt);
-            s->hd[c->row + 1] += pt[0];
-            s->hd[c->row + 2] += pt[1];
-        }
+    }
+    for (int32_t r = 0; r < m; ++r) {
+        s->hd[c->row + r] = s->g[c->row + r];
+    }
+    if (a->of != NULL && perpi_interior_polar(s, i, m)) {
+        double zt[2], pt[2];
+        turn_terms(s, i, a->of, zt, pt);
+        s->hd[c->row + 1] += pt[0];
+        s->hd[c->row + 2] += pt[1];
     }
 }
 
-PERPI_INLINE void increments(perpi_interior_bodies* s, int32_t i, int32_t m, const aim* a,
+static void right_part(int32_t begin, int32_t end, void* data)
+{
+    const direction_job* job = data;
+    for (int32_t i = begin; i < end; ++i) {
+        PERPI_BY_ROWS(right_of, job->s->P->constraint[i].rows, job->s, i, job->a, job->d);
+    }
+}
+
+PERPI_INLINE void increments(int32_t m, perpi_interior_bodies* s, int32_t i, const aim* a,
                              perpi_interior_direction* d)
 {
     const perp_constraint* c = &s->P->constraint[i];
@@ -416,7 +436,7 @@ PERPI_INLINE void increments(perpi_interior_bodies* s, int32_t i, int32_t m, con
         d->w[i] = s->hd[c->row] + s->regularisation * d->p[c->row] - s->rn_aim[i];
     }
     if (s->law_of[i] == LAW_CONE) {
-        cone_increments(s, i, m, a, d);
+        cone_increments(m, s, i, a, d);
     } else if (s->law_of[i] == LAW_BOUNDED) {
         for (int32_t r = 0; r < m; ++r) {
             row_increments(s, c->row + r, a, d);
@@ -427,14 +447,8 @@ PERPI_INLINE void increments(perpi_interior_bodies* s, int32_t i, int32_t m, con
 static void increments_part(int32_t begin, int32_t end, void* data)
 {
     const direction_job* job = data;
-    perpi_interior_bodies* s = job->s;
     for (int32_t i = begin; i < end; ++i) {
-        const int32_t rows = s->P->constraint[i].rows;
-        if (rows == 3) {
-            increments(s, i, 3, job->a, job->d);
-        } else {
-            increments(s, i, rows, job->a, job->d);
-        }
+        PERPI_BY_ROWS(increments, job->s->P->constraint[i].rows, job->s, i, job->a, job->d);
     }
 }
 
@@ -445,17 +459,16 @@ static void set_aim(perpi_interior_bodies* s, double target)
     const perp_contact_problem* P = s->P;
     const double part = s->curve.on ? target / s->curve.first : 0.0;
     const struct {
-        double *aim, *now, *first;
+        const double** aim;
+        double *now, *first, *above;
         int32_t count;
-    } each[] = {{s->rd_aim, s->rd, s->rd_first, P->dof_count},
-                {s->rt_aim, s->rt, s->rt_first, P->row_count},
-                {s->rn_aim, s->rn, s->rn_first, P->constraint_count}};
+    } each[] = {{&s->rd_aim, s->rd, s->rd_first, s->rd_above, P->dof_count},
+                {&s->rt_aim, s->rt, s->rt_first, s->rt_above, P->row_count},
+                {&s->rn_aim, s->rn, s->rn_first, s->rn_above, P->constraint_count}};
     for (size_t k = 0; k < sizeof each / sizeof each[0]; ++k) {
-        if (part == 0.0) {
-            memcpy(each[k].aim, each[k].now, (size_t)each[k].count * sizeof(double));
-        }
+        *each[k].aim = part != 0.0 ? each[k].above : each[k].now;
         for (int32_t i = 0; part != 0.0 && i < each[k].count; ++i) {
-            each[k].aim[i] = each[k].now[i] - part * each[k].first[i];
+            each[k].above[i] = each[k].now[i] - part * each[k].first[i];
         }
     }
 }
@@ -475,8 +488,7 @@ void perpi_interior_find(perpi_interior_bodies* s, perpi_body_matrix* matrix, do
     }
     perpi_body_add_impulses(s->matrix, P, s->H, s->right, 1.0, s->hd, d->x);
     perpi_body_matrix_solve(matrix, d->x);
-    memset(d->p, 0, (size_t)P->row_count * sizeof *d->p);
-    perpi_body_velocities(s->matrix, P, s->H, d->p, d->x, s->hd); /* d->p: zeros for now */
+    perpi_body_velocities(s->matrix, P, s->H, NULL, d->x, s->hd);
     perpi_for_parts(s->context, P->constraint_count, GRAIN, increments_part, &job);
 }
 
@@ -517,36 +529,36 @@ static double bounded_reach(const perpi_interior_bodies* s, int32_t row,
     return t;
 }
 
-PERPI_INLINE double cone_reach(int32_t n, const perpi_soc_scaling* cone, const double* d)
-{
-    return n == 3 ? perpi_soc_step_from(3, cone->lambda, cone->root, d)
-                  : perpi_soc_step_from(n, cone->lambda, cone->root, d);
-}
-
-/* The lesser of t and how far the boundary of constraint i is. */
-static double constraint_reach(const perpi_interior_bodies* s, int32_t i,
-                               const perpi_interior_direction* d, double t)
+/* The lesser of t and how far the boundary of constraint i is, which has m rows. */
+PERPI_INLINE double reach_of(int32_t m, const perpi_interior_bodies* s, int32_t i,
+                             const perpi_interior_direction* d, double t)
 {
     const perp_constraint* c = &s->P->constraint[i];
     if (c->kind == PERP_CONSTRAINT_CONTACT) {
         t = lower_to_zero(t, s->w[i], d->w[i]);
         t = lower_to_zero(t, s->p[c->row], d->p[c->row]);
     }
-    if (s->law_of[i] == LAW_CONE && s->polar[i]) {
+    if (s->law_of[i] == LAW_CONE && perpi_interior_polar(s, i, m)) {
         t = lower_to_zero(t, s->g1[i], d->g1[i]);
         t = lower_to_zero(t, s->g2[i], d->g2[i]);
         t = lower_to_zero(t, s->ru[i], d->ru[i]);
         t = lower_to_zero(t, s->rp[i], d->rp[i]);
         t = lesser(t, d->phi[i] != 0.0 ? PERPI_INTERIOR_TURN / fabs(d->phi[i]) : INFINITY);
     } else if (s->law_of[i] == LAW_CONE) {
-        t = lesser(t, cone_reach(c->rows, &s->cone[i], d->p_scaled + c->row));
-        t = lesser(t, cone_reach(c->rows, &s->cone[i], d->z_scaled + c->row));
+        t = perpi_soc_step_within(m, &s->cone[i], d->p_scaled + c->row, t);
+        t = perpi_soc_step_within(m, &s->cone[i], d->z_scaled + c->row, t);
     } else if (s->law_of[i] == LAW_BOUNDED) {
-        for (int32_t r = 0; r < c->rows; ++r) {
+        for (int32_t r = 0; r < m; ++r) {
             t = lesser(t, bounded_reach(s, c->row + r, d));
         }
     }
     return t;
+}
+
+static double constraint_reach(const perpi_interior_bodies* s, int32_t i,
+                               const perpi_interior_direction* d, double t)
+{
+    return PERPI_BY_ROWS(reach_of, s->P->constraint[i].rows, s, i, d, t);
 }
 
 typedef struct reach_job {

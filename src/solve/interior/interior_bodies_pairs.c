@@ -24,9 +24,9 @@ enum {
 
 #define TURN_WEIGHT 2.0 /* of a turn (rad) beside relative changes */
 
-static double tail(int32_t n, const double* a)
+PERPI_INLINE double tail(int32_t n, const double* a)
 {
-    return sqrt(perpi_interior_dot(n, a + 1, a + 1));
+    return perpi_soc_norm(n, a + 1);
 }
 
 /* Which bound a row of a bounded constraint is beside: -1, 1; 0: neither. */
@@ -38,30 +38,33 @@ static int beside(const perpi_interior_bodies* s, int32_t row)
     return s->up[row] > 0.0 && s->up[row] > perpi_interior_upper(s, row) - s->p[row] ? 1 : 0;
 }
 
+/* Whether cone contact i, of m rows, sticks. */
+PERPI_INLINE bool is_sticking(int32_t m, const perpi_interior_bodies* s, int32_t i)
+{
+    const int32_t row = s->P->constraint[i].row, n = m - 1;
+    const double *p = s->p + row, *z = s->z + row;
+    return perpi_interior_polar(s, i, m) ? s->g2[i] > z[0] + s->ru[i]
+                                         : p[0] - tail(n, p) > z[0] + tail(n, z);
+}
+
 void perpi_interior_choose_free(perpi_interior_bodies* s)
 {
     for (int32_t i = 0; i < s->P->constraint_count; ++i) {
-        const perp_constraint* c = &s->P->constraint[i];
-        const double *p = s->p + c->row, *z = s->z + c->row;
-        const int32_t n = c->rows - 1;
-        s->sticks[i] = false;
-        if (s->law_of[i] == LAW_CONE) {
-            s->sticks[i] =
-                s->polar[i] ? s->g2[i] > z[0] + s->ru[i] : p[0] - tail(n, p) > z[0] + tail(n, z);
-        }
+        const int32_t rows = s->P->constraint[i].rows;
+        s->sticks[i] = s->law_of[i] == LAW_CONE && PERPI_BY_ROWS(is_sticking, rows, s, i);
     }
 }
 
 /* ---- relative changes -------------------------------------------------------------------------------------*/
 
 /* Of p inside its cone: its two eigenvalues, and across. */
-static int32_t stick_changes(const perpi_interior_bodies* s, int32_t i,
-                             const perpi_interior_direction* d, double* v)
+PERPI_INLINE int32_t stick_changes(int32_t m, const perpi_interior_bodies* s, int32_t i,
+                                   const perpi_interior_direction* d, double* v)
 {
     const perp_constraint* c = &s->P->constraint[i];
     const double *p = s->p + c->row, *dp = d->p + c->row;
-    const int32_t n = c->rows - 1;
-    if (s->polar[i]) {
+    const int32_t n = m - 1;
+    if (perpi_interior_polar(s, i, m)) {
         v[0] = d->g2[i] / s->g2[i];
         v[1] = (dp[0] + d->rp[i]) / (p[0] + s->rp[i]);
         v[2] = TURN_WEIGHT * d->phi[i];
@@ -76,8 +79,8 @@ static int32_t stick_changes(const perpi_interior_bodies* s, int32_t i,
     return 3;
 }
 
-int32_t perpi_interior_changes(const perpi_interior_bodies* s, int32_t i,
-                               const perpi_interior_direction* d, double* v)
+PERPI_INLINE int32_t changes_of(int32_t m, const perpi_interior_bodies* s, int32_t i,
+                                const perpi_interior_direction* d, double* v)
 {
     const perp_constraint* c = &s->P->constraint[i];
     int32_t n = 0;
@@ -85,12 +88,12 @@ int32_t perpi_interior_changes(const perpi_interior_bodies* s, int32_t i,
         v[n++] = s->p[c->row] >= s->w[i] ? d->p[c->row] / s->p[c->row] : d->w[i] / s->w[i];
     }
     if (s->sticks[i]) {
-        n += stick_changes(s, i, d, v + n);
-    } else if (s->law_of[i] == LAW_CONE && s->polar[i]) {
+        n += stick_changes(m, s, i, d, v + n);
+    } else if (s->law_of[i] == LAW_CONE && perpi_interior_polar(s, i, m)) {
         v[n++] = d->ru[i] / s->ru[i];
         v[n++] = TURN_WEIGHT * d->phi[i];
     } else if (s->law_of[i] == LAW_CONE) {
-        for (int32_t r = 1; r < c->rows; ++r) {
+        for (int32_t r = 1; r < m; ++r) {
             v[n++] = d->z[c->row + r] / s->z[c->row];
         }
     } else if (s->law_of[i] == LAW_BOUNDED) {
@@ -111,6 +114,12 @@ int32_t perpi_interior_changes(const perpi_interior_bodies* s, int32_t i,
     return n;
 }
 
+int32_t perpi_interior_changes(const perpi_interior_bodies* s, int32_t i,
+                               const perpi_interior_direction* d, double* v)
+{
+    return PERPI_BY_ROWS(changes_of, s->P->constraint[i].rows, s, i, d, v);
+}
+
 /* ---- step length ------------------------------------------------------------------------------------------*/
 
 /* The lesser of t and how far a positive number can go. */
@@ -125,13 +134,13 @@ static double until_turned(double t, double phi)
 }
 
 /* The lesser of t and how far p of a contact that sticks stays in its cone. */
-static double until_cone(const perpi_interior_bodies* s, int32_t i,
-                         const perpi_interior_direction* d, double t)
+PERPI_INLINE double until_cone(int32_t m, const perpi_interior_bodies* s, int32_t i,
+                               const perpi_interior_direction* d, double t)
 {
     const perp_constraint* c = &s->P->constraint[i];
     const double *p = s->p + c->row, *dp = d->p + c->row;
-    const int32_t n = c->rows - 1;
-    if (s->polar[i]) {
+    const int32_t n = m - 1;
+    if (perpi_interior_polar(s, i, m)) {
         return until_turned(until_zero(t, s->g2[i], d->g2[i]), d->phi[i]);
     }
     const double size = tail(n, p), C = (p[0] - size) * (p[0] + size);
@@ -154,7 +163,7 @@ static double constraint_reach(const perpi_interior_bodies* s, int32_t i,
                                     : until_zero(t, s->w[i], d->w[i]);
     }
     if (s->sticks[i]) {
-        return until_cone(s, i, d, t);
+        return PERPI_BY_ROWS(until_cone, c->rows, s, i, d, t);
     }
     if (s->law_of[i] == LAW_CONE && s->polar[i]) {
         return until_turned(until_zero(t, s->ru[i], d->ru[i]), d->phi[i]);
@@ -194,13 +203,13 @@ static void turn(const double* e, double angle, double size, double* out)
     out[1] = size * (co * e[1] + si * e[0]);
 }
 
-static void move_stick(const step_job* job, int32_t i)
+PERPI_INLINE void move_stick(int32_t m, const step_job* job, int32_t i)
 {
     perpi_interior_bodies* s = job->s;
     const perp_constraint* c = &s->P->constraint[i];
     double *p = s->p + c->row, *z = s->z + c->row, size;
-    const int32_t n = c->rows - 1;
-    if (s->polar[i]) {
+    const int32_t n = m - 1;
+    if (perpi_interior_polar(s, i, m)) {
         s->g2[i] += job->t * job->d->g2[i];
         size = p[0] - s->g2[i];
         turn(s->e + 2 * (size_t)i, job->t * job->d->phi[i], size, p + 1);
@@ -218,13 +227,13 @@ static void move_stick(const step_job* job, int32_t i)
     }
 }
 
-static void move_slip(const step_job* job, int32_t i)
+PERPI_INLINE void move_slip(int32_t m, const step_job* job, int32_t i)
 {
     perpi_interior_bodies* s = job->s;
     const perp_constraint* c = &s->P->constraint[i];
     double *p = s->p + c->row, *z = s->z + c->row;
-    const int32_t n = c->rows - 1;
-    if (s->polar[i]) {
+    const int32_t n = m - 1;
+    if (perpi_interior_polar(s, i, m)) {
         const double ru = s->ru[i] + job->t * job->d->ru[i];
         turn(s->e + 2 * (size_t)i, job->t * job->d->phi[i], -ru, z + 1);
     } else {
@@ -287,9 +296,9 @@ static void move_part(int32_t begin, int32_t end, void* data)
             s->p[c->row] = job->tau / s->w[i];
         }
         if (s->sticks[i]) {
-            move_stick(job, i);
+            PERPI_BY_ROWS(move_stick, c->rows, job, i);
         } else if (s->law_of[i] == LAW_CONE) {
-            move_slip(job, i);
+            PERPI_BY_ROWS(move_slip, c->rows, job, i);
         } else {
             for (int32_t r = c->row + 1; r < c->row + c->rows; ++r) {
                 s->p[r] += job->t * job->d->p[r];

@@ -48,9 +48,9 @@ static size_t cut_memory(perpi_interior_bodies* s, const perp_contact_problem* P
         {&s->rd_first, nv},
         {&s->rt_first, nr},
         {&s->rn_first, nc},
-        {&s->rd_aim, nv},
-        {&s->rt_aim, nr},
-        {&s->rn_aim, nc},
+        {&s->rd_above, nv},
+        {&s->rt_above, nr},
+        {&s->rn_above, nc},
         {&s->e, 2 * nc},
         {&s->rp, nc},
         {&s->ru, nc},
@@ -262,14 +262,14 @@ static void choose_polar(perpi_interior_bodies* s)
     }
 }
 
-static double cone_pair(const perpi_interior_bodies* s, int32_t i)
+PERPI_INLINE double cone_pair(int32_t m, const perpi_interior_bodies* s, int32_t i)
 {
     const perp_constraint* c = &s->P->constraint[i];
     const double *p = s->p + c->row, *z = s->z + c->row;
-    if (s->polar[i]) {
+    if (perpi_interior_polar(s, i, m)) {
         return 0.5 * ((p[0] + s->rp[i]) * s->g1[i] + s->g2[i] * (z[0] + s->ru[i]));
     }
-    return perpi_interior_dot(c->rows, p, z);
+    return perpi_interior_dot(m, p, z);
 }
 
 static double bounded_pairs(const perpi_interior_bodies* s, int32_t row)
@@ -282,6 +282,34 @@ static double bounded_pairs(const perpi_interior_bodies* s, int32_t row)
         sum += s->up[row] * (perpi_interior_upper(s, row) - s->p[row]);
     }
     return sum;
+}
+
+/* The residuals of contact i, of m rows; adds to the sums of products and of squares. */
+PERPI_INLINE void contact_residuals(int32_t m, perpi_interior_bodies* s, int32_t i, double* pairs,
+                                    double* square)
+{
+    const int32_t row = s->P->constraint[i].row;
+    const bool cone = s->law_of[i] == LAW_CONE;
+    double* rt = s->rt + row;
+    rt[0] = 0.0;
+    for (int32_t r = 1; r < m; ++r) {
+        rt[r] = cone ? s->z[row + r] - s->u[row + r] : 0.0;
+    }
+    *pairs += cone ? cone_pair(m, s, i) : 0.0;
+    s->rn[i] = s->w[i] - s->u[row];
+    *pairs += s->p[row] * s->w[i];
+    *square += perpi_interior_dot(m, rt, rt) + s->rn[i] * s->rn[i];
+}
+
+/* The same of an equality or a bounded row. */
+static void row_residual(perpi_interior_bodies* s, int32_t i, int32_t row, double* pairs)
+{
+    const bool bounded = s->law_of[i] == LAW_BOUNDED;
+    const double c = perpi_interior_compliance(s, &s->P->constraint[i], row);
+    s->rt[row] = bounded && perpi_interior_fixed(s, row)
+                     ? 0.0
+                     : s->u[row] + c * s->p[row] - s->low[row] + s->up[row];
+    *pairs += bounded ? bounded_pairs(s, row) : 0.0;
 }
 
 void perpi_interior_residuals(perpi_interior_bodies* s)
@@ -299,31 +327,15 @@ void perpi_interior_residuals(perpi_interior_bodies* s)
     double pairs = 0.0, square = perpi_dot(P->dof_count, s->rd, s->rd);
     for (int32_t i = 0; i < P->constraint_count; ++i) {
         const perp_constraint* c = &P->constraint[i];
-        s->rn[i] = 0.0;
-        memset(s->rt + c->row, 0, (size_t)c->rows * sizeof *s->rt);
-        switch (s->law_of[i]) {
-        case LAW_CONE:
-            for (int32_t r = 1; r < c->rows; ++r) {
-                s->rt[c->row + r] = s->z[c->row + r] - s->u[c->row + r];
-            }
-            pairs += cone_pair(s, i);
-            /* fall through */
-        case LAW_NORMAL:
-            s->rn[i] = s->w[i] - s->u[c->row];
-            pairs += s->p[c->row] * s->w[i];
-            break;
-        case LAW_EQUALITY:
-        case LAW_BOUNDED:
-            for (int32_t r = c->row; r < c->row + c->rows; ++r) {
-                const bool fixed = s->law_of[i] == LAW_BOUNDED && perpi_interior_fixed(s, r);
-                s->rt[r] = fixed ? 0.0
-                                 : s->u[r] + perpi_interior_compliance(s, c, r) * s->p[r] -
-                                       s->low[r] + s->up[r];
-                pairs += s->law_of[i] == LAW_BOUNDED ? bounded_pairs(s, r) : 0.0;
-            }
-            break;
+        if (c->kind == PERP_CONSTRAINT_CONTACT) {
+            PERPI_BY_ROWS(contact_residuals, c->rows, s, i, &pairs, &square);
+            continue;
         }
-        square += perpi_interior_dot(c->rows, s->rt + c->row, s->rt + c->row) + s->rn[i] * s->rn[i];
+        s->rn[i] = 0.0;
+        for (int32_t r = c->row; r < c->row + c->rows; ++r) {
+            row_residual(s, i, r, &pairs);
+        }
+        square += perpi_interior_dot(c->rows, s->rt + c->row, s->rt + c->row);
     }
     s->tau = pairs / (double)(s->products > 0 ? s->products : 1);
     s->infeasible = square / (double)P->constraint_count;
@@ -377,8 +389,8 @@ void perpi_interior_move(perpi_interior_bodies* s, const perpi_interior_directio
         if (s->law_of[i] == LAW_CONE) {
             const int32_t n = c->rows - 1;
             const double *z = s->z + c->row, *p = s->p + c->row;
-            s->g1[i] = z[0] - sqrt(perpi_interior_dot(n, z + 1, z + 1));
-            s->g2[i] = p[0] - sqrt(perpi_interior_dot(n, p + 1, p + 1));
+            s->g1[i] = z[0] - perpi_soc_norm(n, z + 1);
+            s->g2[i] = p[0] - perpi_soc_norm(n, p + 1);
         }
     }
 }

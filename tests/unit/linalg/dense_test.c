@@ -177,6 +177,32 @@ TEST(cholesky_of_a_rigid_body_is_that_of_the_whole_block_also_with_one_coupling_
     }
 }
 
+TEST(cholesky_of_three_and_six_velocities_has_the_bits_of_plain_loops)
+{
+    for (int n = 3; n <= 6; n += 3) {
+        double A[36], L[36], x[6], y[6];
+        semidefinite(n, n + 2, A);
+        fill(n, x);
+        memcpy(y, x, sizeof y);
+        REQUIRE(perpi_chol_factor(n, A, L));
+        perpi_chol_forward(n, L, x);
+        perpi_chol_backward(n, L, x);
+        for (int i = 0; i < n; ++i) {
+            for (int k = 0; k < i; ++k) {
+                y[i] -= L[i * n + k] * y[k];
+            }
+            y[i] /= L[i * n + i];
+        }
+        for (int i = n - 1; i >= 0; --i) {
+            for (int k = i + 1; k < n; ++k) {
+                y[i] -= L[k * n + i] * y[k];
+            }
+            y[i] /= L[i * n + i];
+        }
+        CHECK(memcmp(x, y, (size_t)n * sizeof *x) == 0);
+    }
+}
+
 TEST(cholesky_refuses_what_is_not_positive_definite)
 {
     const double indefinite[] = {1, 2, 2, 1}, zero[] = {0}, bad[] = {1, 0, NAN, 1};

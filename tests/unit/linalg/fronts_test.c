@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "linalg/block_lu.h"
+#include "linalg/dense.h"
 #include "linalg/front_kernels.h"
 #include "perp_test.h"
 
@@ -20,14 +21,14 @@ typedef struct lattice {
     double value[BLOCKS_MOST][36];
 } lattice;
 
-/* Bodies on a grid, some of fewer velocities, neighbours coupled with a probability; unsymmetric. */
-static void make(lattice* a, const int32_t n[3], double density)
+/* Bodies on a grid, a part of three velocities, neighbours coupled with a probability; unsymmetric. */
+static void make(lattice* a, const int32_t n[3], double planar, double density)
 {
     int32_t k = 0;
     a->groups = n[0] * n[1] * n[2];
     a->row[0] = 0;
     for (int32_t i = 0; i < a->groups; ++i) {
-        a->size[i] = uniform() < 0.1 ? 3 : 6;
+        a->size[i] = uniform() < planar ? 3 : 6;
         a->row[i + 1] = a->row[i] + a->size[i];
     }
     for (int32_t i = 0; i < a->groups; ++i) {
@@ -101,7 +102,7 @@ TEST(large_systems_are_solved_with_the_same_bits_by_any_number_of_threads)
     double worst = 0.0;
     for (size_t s = 0; s < 3 * sizeof sides / sizeof sides[0]; ++s) {
         seed_state = s;
-        make(&a, sides[s / 3], densities[s % 3]);
+        make(&a, sides[s / 3], s % 6 < 3 ? 0.1 : 1.0, densities[s % 3]);
         const int32_t rows = a.row[a.groups];
         for (int32_t i = 0; i < rows; ++i) {
             b[i] = 2.0 * uniform() - 1.0;
@@ -145,7 +146,7 @@ TEST(the_sign_of_the_determinant_changes_with_each_row_that_is_reversed)
     perp_context* context = NULL;
     perpi_block_lu* lu = NULL;
     seed_state = 7;
-    make(&a, side, 1.0);
+    make(&a, side, 0.1, 1.0);
     REQUIRE_OK(perp_context_create(NULL, &context));
     REQUIRE_OK(perpi_block_lu_create(context, &lu));
     REQUIRE_OK(perpi_block_lu_analyse(lu, a.groups, a.size, a.start, a.column));
@@ -174,7 +175,7 @@ TEST(a_large_singular_matrix_is_refused_by_any_number_of_threads)
             perp_context* context = NULL;
             perpi_block_lu* lu = NULL;
             seed_state = 7;
-            make(&a, side, 1.0);
+            make(&a, side, 0.1, 1.0);
             for (int32_t k = a.start[at]; k < a.start[at + 1]; ++k) {
                 memset(a.value[k], 0, sizeof a.value[k]);
             }
@@ -195,8 +196,6 @@ TEST(products_of_fronts_have_the_same_bits_with_any_registers)
 {
     enum { ROWS = 19, INNER = 13, COLUMNS = 79 };
     static double L[ROWS * INNER], U[INNER * COLUMNS], C[3][ROWS * COLUMNS];
-    (void)perpi_lu_front;
-    (void)perpi_solve_columns;
     seed_state = 3;
     for (int32_t trial = 0; trial < 200; ++trial) {
         const int32_t rows = 1 + trial % ROWS, n = 1 + trial % INNER, m = 1 + (7 * trial) % COLUMNS;
@@ -221,5 +220,71 @@ TEST(products_of_fronts_have_the_same_bits_with_any_registers)
         const size_t size = (size_t)rows * (size_t)m * sizeof C[0][0];
         CHECK(memcmp(C[0], C[2], size) == 0);
         CHECK(memcmp(C[1], C[2], size) == 0);
+    }
+}
+
+/* A front's pivots, its rows to the right and a right-hand side, by single numbers. */
+static void check_front(int32_t n, int32_t m)
+{
+    enum { MOST = 12, COLUMNS = 30 };
+    double A[MOST * MOST], LU[MOST * MOST], U[MOST * COLUMNS], V[MOST * COLUMNS];
+    double x[MOST], y[MOST], w[COLUMNS], c[COLUMNS], L[COLUMNS * MOST];
+    int32_t pivot[MOST], other[MOST];
+    for (int32_t i = 0; i < n * n; ++i) {
+        A[i] = LU[i] = uniform() - 0.5;
+    }
+    for (int32_t i = 0; i < n * m; ++i) {
+        U[i] = V[i] = uniform() - 0.5;
+        L[i] = uniform() - 0.5;
+    }
+    for (int32_t i = 0; i < n; ++i) {
+        x[i] = y[i] = uniform();
+    }
+    for (int32_t i = 0; i < m; ++i) {
+        w[i] = c[i] = uniform();
+    }
+    REQUIRE(perpi_lu_front(n, A, pivot));
+    REQUIRE(perpi_lu_factor(n, LU, other, NULL));
+    CHECK(memcmp(A, LU, (size_t)(n * n) * sizeof *A) == 0);
+    CHECK(memcmp(pivot, other, (size_t)n * sizeof *pivot) == 0);
+    perpi_lu_solve_front(n, A, pivot, x);
+    perpi_lu_solve(n, A, pivot, y);
+    CHECK(memcmp(x, y, (size_t)n * sizeof *x) == 0);
+    perpi_subtract_product(m, n, L, x, w);
+    for (int32_t i = 0; i < m; ++i) {
+        c[i] -= perpi_dot(n, L + i * n, x);
+    }
+    CHECK(memcmp(w, c, (size_t)m * sizeof *w) == 0);
+    perpi_solve_columns(n, A, pivot, m, U, 0, m);
+    for (int32_t j = 0; j < m; ++j) {
+        for (int32_t i = 0; i < n; ++i) {
+            const double t = V[i * m + j];
+            V[i * m + j] = V[pivot[i] * m + j];
+            V[pivot[i] * m + j] = t;
+        }
+        for (int32_t i = 0; i < n; ++i) {
+            for (int32_t k = 0; k < i; ++k) {
+                V[i * m + j] -= A[i * n + k] * V[k * m + j];
+            }
+        }
+        for (int32_t i = n - 1; i >= 0; --i) {
+            for (int32_t k = i + 1; k < n; ++k) {
+                V[i * m + j] -= A[i * n + k] * V[k * m + j];
+            }
+            V[i * m + j] *= 1.0 / A[i * n + i];
+        }
+    }
+    CHECK(memcmp(U, V, (size_t)(n * m) * sizeof *U) == 0);
+}
+
+TEST(fronts_of_any_size_have_the_bits_of_plain_loops)
+{
+    seed_state = 4;
+    for (int32_t trial = 0; trial < 20; ++trial) {
+        for (int32_t n = 1; n <= 12; ++n) {
+            for (int32_t m = 1; m <= 30; ++m) {
+                check_front(n, m);
+            }
+        }
     }
 }

@@ -3,6 +3,7 @@
 #include "perp_test.h"
 
 #include "builder.h"
+#include "problem/operators.h"
 #include "support/generate.h"
 
 static double work[4096];
@@ -551,6 +552,44 @@ TEST(the_units_of_mass_and_length_do_not_matter)
 }
 
 /* ---- LCP, MLCP, NCP ------------------------------------------------------------------------------*/
+
+/* What does not depend on the answer is computed once for several answers: bodies in the plane and in space,
+ * contacts between them and joints. */
+TEST(a_further_answer_to_the_same_problem_has_the_residual_of_a_fresh_check_to_the_bit)
+{
+    static builder A;
+    builder* B = builder_new(&A);
+    uint64_t random = 1;
+    double J[24], v[12], p[9], W[9], pushed[9];
+    for (int32_t i = 0; i < 3; ++i) {
+        builder_block(B, i < 2 ? 3 : 6, NULL, (const double[]){2, 3, 0.5, 0.25, 0.75, 1.5},
+                      (const double[]){6, -2, 0.3, 0.1, -1, 0.7});
+    }
+    for (int i = 0; i < 24; ++i) {
+        J[i] = generate_uniform(&random, -1, 1);
+    }
+    builder_contact(B, -1, 0, 2, J, NULL, PERP_CONE_QUADRATIC, 0, 0.5);
+    builder_contact(B, 0, 1, 2, J + 3, (const double[]){0.1, 0.2}, PERP_CONE_QUADRATIC, 0, 0.3);
+    builder_contact(B, -1, 2, 3, J + 5, NULL, PERP_CONE_QUADRATIC, 0, 0.4);
+    builder_bounded(B, 1, -1, J + 7, 0.3, -0.2, 0.5);
+    builder_constraint(B, PERP_CONSTRAINT_EQUALITY, 0, 1, 1, J + 9, NULL);
+    perpi_row_terms terms = {.W = W, .pushed = pushed, .known = false};
+    REQUIRE(B->P.row_count == 9);
+    for (int answer = 0; answer < 5; ++answer) {
+        for (int i = 0; i < 12; ++i) {
+            v[i] = generate_uniform(&random, -3, 3);
+            p[i % 9] = generate_uniform(&random, -1, 2);
+        }
+        const perp_contact_residual fresh = check_residual(B, v, p);
+        const perp_contact_residual again = perpi_contact_residual_again(&B->P, v, p, work, &terms);
+        const double a[] = {fresh.dynamics, fresh.normal, fresh.friction, fresh.joints};
+        const double b[] = {again.dynamics, again.normal, again.friction, again.joints};
+        CHECK(terms.known);
+        CHECK(memcmp(a, b, sizeof a) == 0);
+        CHECK_AT_MOST(fabs(fresh.worst - again.worst), 0.0);
+        CHECK_EQ_INT(fresh.worst_constraint, again.worst_constraint);
+    }
+}
 
 TEST(an_lcp_is_judged_row_by_row_in_its_own_units)
 {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "perp_test.h"
+#include "solve/frictional/body_kernels.h"
 #include "solve/frictional/body_matrix.h"
 
 enum { BODIES = 90, CONSTRAINTS = 400, DOFS = 6 * BODIES, ROWS = 6 * CONSTRAINTS };
@@ -45,14 +46,20 @@ static int32_t velocities_of(const system_of_bodies* a, int32_t block)
     return a->dof[block + 1] - a->dof[block];
 }
 
-static void add_constraint(system_of_bodies* a, bool spatial)
+/* What a system is made of. */
+typedef enum mix { ALL, SPATIAL, PLANAR } mix;
+
+static void add_constraint(system_of_bodies* a, mix of)
 {
     static const int32_t rows_of[] = {1, 2, 3, 4, 5, 6};
     perp_constraint* c = &a->constraint[a->P.constraint_count++];
     const int32_t first = below(BODIES), other = first + 1 + below(4);
     *c = (perp_constraint){.block = {first, other < BODIES ? other : -1},
                            .row = a->P.row_count,
-                           .rows = spatial || uniform() < 0.6 ? 3 : rows_of[below(6)]};
+                           .rows = of == SPATIAL     ? 3
+                                   : of == PLANAR    ? 2
+                                   : uniform() < 0.6 ? 2 + below(2)
+                                                     : rows_of[below(6)]};
     if (uniform() < 0.5) {
         const int32_t t = c->block[0];
         c->block[0] = c->block[1];
@@ -73,14 +80,15 @@ static void add_constraint(system_of_bodies* a, bool spatial)
     }
 }
 
-static void make(system_of_bodies* a, bool spatial)
+static void make(system_of_bodies* a, mix of)
 {
     memset(a, 0, sizeof *a);
     for (int32_t i = 0; i < BODIES; ++i) {
-        a->dof[i + 1] = a->dof[i] + (spatial || uniform() < 0.8 ? 6 : 1 + below(5));
+        const int32_t some = uniform() < 0.8 ? 3 + 3 * below(2) : 1 + below(5);
+        a->dof[i + 1] = a->dof[i] + (of == SPATIAL ? 6 : of == PLANAR ? 3 : some);
     }
     for (int32_t i = 0; i < CONSTRAINTS; ++i) {
-        add_constraint(a, spatial);
+        add_constraint(a, of);
     }
     a->P.block_count = BODIES;
     a->P.dof_count = a->dof[BODIES];
@@ -144,6 +152,7 @@ static double residual(const system_of_bodies* a, const double* x, const double*
 static void check_products(const system_of_bodies* a, const perpi_body_matrix* m)
 {
     static double x[DOFS], f[DOFS], f_loop[DOFS], p[ROWS], base[ROWS], u[ROWS], u_loop[ROWS];
+    static double v[ROWS], zeros[ROWS];
     for (int32_t i = 0; i < a->P.dof_count; ++i) {
         x[i] = f_loop[i] = either();
     }
@@ -165,6 +174,9 @@ static void check_products(const system_of_bodies* a, const perpi_body_matrix* m
             u_loop[c->row + r] += t;
         }
     }
+    perpi_body_velocities(m, &a->P, a->Y, NULL, x, v);
+    perpi_body_velocities(m, &a->P, a->Y, zeros, x, u);
+    CHECK(memcmp(u, v, (size_t)a->P.row_count * sizeof *u) == 0);
     perpi_body_velocities(m, &a->P, a->Y, base, x, u);
     perpi_body_add_impulses(m, &a->P, a->Y, x, -1.0, p, f);
     CHECK(memcmp(u, u_loop, (size_t)a->P.row_count * sizeof *u) == 0);
@@ -176,9 +188,9 @@ TEST(products_have_the_bits_of_plain_loops_and_systems_are_solved)
     static double b[DOFS], x[DOFS];
     system_of_bodies* a = malloc(sizeof *a);
     double worst = 0.0;
-    for (int trial = 0; trial < 6; ++trial) {
+    for (int trial = 0; trial < 9; ++trial) {
         seed_state = (uint64_t)trial + 1;
-        make(a, trial == 0);
+        make(a, trial == 0 ? SPATIAL : trial == 1 ? PLANAR : ALL);
         make_dense(a);
         perp_context* context = NULL;
         perpi_body_matrix m;
@@ -200,4 +212,66 @@ TEST(products_have_the_bits_of_plain_loops_and_systems_are_solved)
     free(a);
     printf("  largest residual %.1e\n", worst);
     CHECK_AT_MOST(worst, 1e-12);
+}
+
+/* A block += Y D X' by single numbers, in the order of the general loop. */
+static void add_by_loops(int32_t rows, int32_t n, const double* D, const double* Y, const double* X,
+                         double* sum)
+{
+    double T[36];
+    for (int32_t r = 0; r < rows; ++r) {
+        for (int32_t k = 0; k < n; ++k) {
+            T[6 * r + k] = D[r * rows] * X[k];
+            for (int32_t q = 1; q < rows; ++q) {
+                T[6 * r + k] += D[r * rows + q] * X[6 * q + k];
+            }
+        }
+    }
+    for (int32_t r = 0; r < rows; ++r) {
+        for (int32_t e = 0; e < n * n; ++e) {
+            sum[PERPI_SUM_ROW * (e / n) + e % n] += Y[6 * r + e / n] * T[6 * r + e % n];
+        }
+    }
+}
+
+/* Rows of Y and X of n numbers, the rest zeros; the sums on both sides begin with the same numbers. */
+static void check_blocks(int32_t rows, int32_t n)
+{
+    double Y[18], X[18], D[9];
+    perpi_row_sum made, loops;
+    for (int32_t k = 0; k < 6 * rows; ++k) {
+        Y[k] = k % 6 < n ? either() : 0.0;
+        X[k] = k % 6 < n ? either() : 0.0;
+    }
+    for (int32_t k = 0; k < rows * rows; ++k) {
+        D[k] = uniform() < 0.2 ? 0.0 : either();
+    }
+    for (int32_t k = 0; k < PERPI_SUM_ROWS * PERPI_SUM_ROW; ++k) {
+        made.at[k] = loops.at[k] = either();
+    }
+    add_by_loops(rows, n, D, Y, Y, loops.at);
+    add_by_loops(rows, n, D, Y, X, loops.at + 6);
+    if (rows == 3) {
+        perpi_fill_pair(D, Y, X, &made);
+    } else {
+        perpi_four T[2];
+        perpi_weigh_two(D, Y, T);
+        perpi_add_two(Y, T, made.at, PERPI_SUM_ROW);
+        perpi_weigh_two(D, X, T);
+        perpi_add_two(Y, T, made.at + 6, PERPI_SUM_ROW);
+    }
+    for (int32_t a = 0; a < n; ++a) {
+        const double *m = made.at + PERPI_SUM_ROW * a, *l = loops.at + PERPI_SUM_ROW * a;
+        CHECK(memcmp(m, l, (size_t)n * sizeof *m) == 0);
+        CHECK(memcmp(m + 6, l + 6, (size_t)n * sizeof *m) == 0);
+    }
+}
+
+TEST(blocks_of_contacts_in_the_plane_and_in_space_have_the_bits_of_plain_loops)
+{
+    seed_state = 5;
+    for (int trial = 0; trial < 300; ++trial) {
+        check_blocks(2, 3);
+        check_blocks(3, 6);
+    }
 }

@@ -4,6 +4,8 @@
 
 #include "conform/stewart_trinkle.h"
 
+#include <string.h>
+
 #include "solve/interior/second_order_cone.h"
 
 static double depth(int32_t n, const double* x)
@@ -125,6 +127,72 @@ TEST(the_central_pair_has_the_difference_and_the_product_asked_for)
         for (int32_t i = 0; i < n; ++i) {
             CHECK_NEAR(x[i] - z[i], v[i], 1e-12 * (1.0 + tau));
             CHECK_NEAR(product[i], i == 0 ? tau : 0.0, 1e-13 + 1e-12 * tau);
+        }
+    }
+}
+
+/* Of every exponent, and numbers whose squares are subnormal, zero or infinite. */
+static double any_size(uint64_t* random)
+{
+    return test_uniform(random, -1, 1) * pow(2.0, floor(test_uniform(random, -1074, 1023)));
+}
+
+/* The root that is not taken of a single number is the number, to the bit. */
+TEST(the_length_of_one_number_is_the_root_of_its_square_to_the_bit)
+{
+    static const double ends[] = {0.0, -0.0, INFINITY, 1e150, 1e-150, 1e154, 1e-154, 5e-324};
+    uint64_t random = 5;
+    for (int32_t k = 0; k < 200000; ++k) {
+        const double a = k < 8        ? ends[k]
+                         : k % 2 == 0 ? any_size(&random)
+                                      : test_uniform(&random, -2, 2);
+        const double root = sqrt(0.0 + a * a), length = perpi_soc_norm(1, &a);
+        CHECK(memcmp(&root, &length, sizeof root) == 0);
+    }
+    const double bad = NAN;
+    CHECK(isnan(perpi_soc_norm(1, &bad)));
+}
+
+/* n as a number that the compiler does not know. */
+static volatile int32_t unknown;
+
+static void check_same(int32_t n, const double* a, const double* b)
+{
+    CHECK(memcmp(a, b, (size_t)n * sizeof *a) == 0);
+}
+
+/* Two rows and three are compiled with a known number of rows, others with any. */
+TEST(functions_of_a_known_number_of_rows_have_the_bits_of_the_general_ones)
+{
+    uint64_t random = 6;
+    for (int32_t k = 0; k < 3000; ++k) {
+        unknown = 2 + k % 2;
+        const int32_t n = unknown;
+        double x[4], z[4], d[4], a[4], b[4];
+        perpi_soc_scaling s = {0}, t = {0};
+        random_inside(&random, n, x);
+        random_inside(&random, n, z);
+        for (int32_t i = 0; i < n; ++i) {
+            d[i] = x[0] * test_uniform(&random, -1, 1);
+        }
+        REQUIRE(PERPI_BY_ROWS(perpi_soc_scale_n, n, x, z, &s));
+        REQUIRE(perpi_soc_scale(unknown, x, z, &t));
+        CHECK(memcmp(&s, &t, sizeof s) == 0);
+        PERPI_BY_ROWS(perpi_soc_apply_n, n, &s, d, a);
+        perpi_soc_apply(unknown, &s, d, b);
+        check_same(n, a, b);
+        PERPI_BY_ROWS(perpi_soc_apply_inverse_n, n, &s, d, a);
+        perpi_soc_apply_inverse(unknown, &s, d, b);
+        check_same(n, a, b);
+        PERPI_BY_ROWS(perpi_soc_divide_by, n, s.lambda, s.root, s.unit[0], d, a);
+        perpi_soc_divide(unknown, s.lambda, d, b);
+        check_same(n, a, b);
+        const double step = perpi_soc_step(unknown, s.lambda, d);
+        const double most[] = {INFINITY, 1e30, step, 0.5 * step, 1.0000001 * step, 1.0};
+        for (int32_t i = 0; i < 6; ++i) {
+            const double least = step < most[i] ? step : most[i];
+            const double within = PERPI_BY_ROWS(perpi_soc_step_within, n, &s, d, most[i]);
+            CHECK(memcmp(&least, &within, sizeof least) == 0);
         }
     }
 }
