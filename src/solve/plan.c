@@ -178,9 +178,12 @@ static const perpi_entry contact_plan[][PERPI_PLAN_MOST] = {
     /* Few bodies on very many soft layers (2000 rows, 100 velocities of bodies): an iteration takes
      * milliseconds, and one of nsgs ten times that. */
     [ROWS_FEW_BODIES_LAYERS] = {{"newton-bodies", PERPI_TIGHT | PERPI_LONG | PERPI_BOUNDED}},
+    /* Contacts and joints that repeat each other: newton-bodies solves in a few hundred iterations what newton
+     * does not, and where nsgs and admm take 10,000 and more. */
     [ROUND_CONES] = {{"newton", PERPI_TIGHT},
                      {"newton", PERPI_SEARCH},
                      {"newton", PERPI_COLD | PERPI_SEARCH},
+                     {"newton-bodies", PERPI_COLD | PERPI_MEDIUM},
                      {"nsgs", 0},
                      {"admm", 0},
                      {"fixed-point", 0}},
