@@ -50,10 +50,13 @@ enum {
 #define LAMBDA_MIN 1e-12
 #define LAMBDA_CONVEX 1e-5 /* smallest lambda of convex steps, between which s changes */
 #define LAMBDA_CHANGED 0.1 /* largest first lambda after a change at few contacts */
+#define LAMBDA_ROOT 0.05   /* first lambda, relative to the root of the residual */
 #define INNER_RATIO 3e-3   /* |f| of a proximal step, relative to the residual where it began */
 #define COARSE 1e-6 /* an accuracy beyond which nothing more is done for the next step's sake */
-#define NEAR 0.02   /* residual below which the law itself is tried */
-#define LOOSE 0.5   /* of the contacts act: Newton's method goes first */
+#define QUICKLY                                                                                    \
+    0.3 /* of the residual: beyond options.enough a proximal step that leaves more of it is the last */
+#define NEAR 0.02        /* residual below which the law itself is tried */
+#define LOOSE 0.5        /* of the contacts act: Newton's method goes first */
 #define CHOICE_NEAR 1e-3 /* residual below which choices are made again */
 #define FALLING 0.3    /* of the residual, within the budget of a run that goes on while it falls */
 #define SOFT 1e-8      /* regularisation of the interior point method */
@@ -747,7 +750,7 @@ static void begin_steps(bodies* s, course* k)
 {
     perpi_body_velocities(&s->matrix, k->P, s->delassus.Y.at, k->P->b, s->x, s->uc);
     set_support(s, k->P, s->uc);
-    const double near = 0.1 * sqrt(k->now);
+    const double near = LAMBDA_ROOT * sqrt(k->now);
     k->lambda = near < s->set.regularisation ? near : s->set.regularisation;
     k->least = k->now;
     k->convex = !(k->now < NEAR);
@@ -757,7 +760,7 @@ static void begin_steps(bodies* s, course* k)
 /* The law at once, also from a point far from it: after a change at few contacts. */
 static void begin_law(course* k)
 {
-    const double near = 0.1 * sqrt(k->now);
+    const double near = LAMBDA_ROOT * sqrt(k->now);
     if (k->choice != NULL) {
         k->lambda = near < LAMBDA_CHANGED ? near : LAMBDA_CHANGED;
     }
@@ -822,7 +825,9 @@ static void proximal_round(bodies* s, course* k)
     for (int32_t i = 0; i < P->row_count; ++i) {
         s->trial_d[i] = s->c[i] + (isfinite(off) ? s->d[i] : 0.0);
     }
-    if (check_point(s, k, s->trial_d)) {
+    k->out.over = check_point(s, k, s->trial_d) ||
+                  (k->out.reached && !(k->now < QUICKLY * before) && k->choice == NULL);
+    if (k->out.over) {
         return;
     }
     const bool good = isfinite(k->now) && (off <= 10.0 * target || k->now < 0.5 * before) &&
