@@ -23,6 +23,8 @@ SEEDS = (
     (5004853, "the same with eight joints"),
     (5000958, "72 contacts with polygons between five bodies: newton from zero, or pivot"),
     (8002591, "251 contacts of 8 bodies, impacts without a solution: no central path is followed there"),
+    (10002752, "13 contacts that newton does not solve: newton-bodies from zero"),
+    (10004901, "two contacts and five joints, the same"),
     (9803241, "quasistatic, no solution near the start: path enumerates the pieces of its first linearisation only"),
     (9901835, "peg, 16 bodies of a millimetre: a central path that stays where it is ends (this never did)"),
     (5000583, "quasistatic, a weak spring: the motion that it asks for is seen with small masses only"),
