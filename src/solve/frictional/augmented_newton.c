@@ -50,7 +50,8 @@ enum {
 #define LAMBDA_MIN 1e-12
 #define LAMBDA_CONVEX 1e-5 /* smallest lambda of convex steps, between which s changes */
 #define LAMBDA_CHANGED 0.1 /* largest first lambda after a change at few contacts */
-#define LAMBDA_ROOT 0.05   /* first lambda, relative to the root of the residual */
+#define LAMBDA_ROOT 0.05   /* first lambda, relative to the root of the residual; ... */
+#define LAW_ROOT 0.1       /* ... of the law at once, after a change of choices */
 #define INNER_RATIO 3e-3   /* |f| of a proximal step, relative to the residual where it began */
 #define COARSE 1e-6 /* an accuracy beyond which nothing more is done for the next step's sake */
 #define QUICKLY                                                                                    \
@@ -760,7 +761,7 @@ static void begin_steps(bodies* s, course* k)
 /* The law at once, also from a point far from it: after a change at few contacts. */
 static void begin_law(course* k)
 {
-    const double near = LAMBDA_ROOT * sqrt(k->now);
+    const double near = LAW_ROOT * sqrt(k->now);
     if (k->choice != NULL) {
         k->lambda = near < LAMBDA_CHANGED ? near : LAMBDA_CHANGED;
     }
