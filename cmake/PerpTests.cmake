@@ -165,7 +165,8 @@ foreach(source ${perp_test_sources})
 endforeach()
 # Counts calls into the library without counters in it.
 target_link_options(test_unit_solve_cost PRIVATE
-    -Wl,--wrap=perpi_chol_factor -Wl,--wrap=perp_contact_check_residual)
+    -Wl,--wrap=perpi_chol_factor -Wl,--wrap=perpi_chol_factor_apart
+    -Wl,--wrap=perp_contact_check_residual)
 target_link_options(test_conform_problem_mutation PRIVATE -Wl,--wrap=clock_gettime)
 target_link_options(test_physics_pile_groups PRIVATE -Wl,--wrap=perpi_newton_closed)
 target_link_options(test_physics_outer_stall PRIVATE -Wl,--wrap=perpi_step_solve_to)

@@ -170,7 +170,7 @@ static inline bool root_of(double s, double* root)
     return s > 0.0 && isfinite(s);
 }
 
-static bool chol_factor_apart(const double* A, double* L)
+bool perpi_chol_factor_apart(const double* A, double* L)
 {
     double d0, d1, d2, d3, d4, d5;
     if (!root_of(A[0], &d0) || !root_of(A[7], &d1) || !root_of(A[14], &d2) ||
@@ -239,7 +239,7 @@ static bool chol_factor6(const double* A, double* L)
 bool perpi_chol_factor(int32_t n, const double* A, double* L)
 {
     if (n == 6) {
-        return perpi_is_apart(A) ? chol_factor_apart(A, L) : chol_factor6(A, L);
+        return perpi_is_apart(A) ? perpi_chol_factor_apart(A, L) : chol_factor6(A, L);
     }
     for (int32_t i = 0; i < n; ++i) {
         for (int32_t j = 0; j <= i; ++j) {

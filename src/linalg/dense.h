@@ -84,6 +84,8 @@ static inline bool perpi_is_apart_above(const double* A)
     static const int coupling[12] = {1, 2, 3, 4, 5, 8, 9, 10, 11, 15, 16, 17};
     return perpi_are_zero(A, coupling);
 }
+/* The factor of such a block. */
+bool perpi_chol_factor_apart(const double* A, double* L);
 /* x <- L^-1 x for six velocities that are apart. */
 static inline void perpi_chol_forward_apart(const double* L, double* x)
 {

@@ -61,6 +61,10 @@ static perp_status check_sizes(perp_context* context, const perp_contact_problem
                           P->block_count, P->constraint_count, P->group_count, P->dof_count,
                           P->row_count);
     }
+    if (P->dof != NULL && P->M != NULL && P->k != NULL && P->J != NULL && P->b != NULL &&
+        P->constraint != NULL && (P->group != NULL || P->group_count == 0)) {
+        return PERP_OK;
+    }
     const struct {
         const char* name;
         const void* array;
@@ -81,9 +85,9 @@ static perp_status check_sizes(perp_context* context, const perp_contact_problem
 }
 
 /* Whether a block of six velocities is finite and symmetric to the bit, as those of a simulation are. */
-static bool is_symmetric_block(const double* M)
+static bool is_symmetric_block(const double* M, bool apart)
 {
-    if (perpi_is_apart(M) && perpi_is_apart_above(M)) {
+    if (apart && perpi_is_apart_above(M)) {
         const double sum = 0.0 * M[0] + 0.0 * M[7] + 0.0 * M[14] + 0.0 * M[21] + 0.0 * M[22] +
                            0.0 * M[23] + 0.0 * M[28] + 0.0 * M[29] + 0.0 * M[35];
         return sum == 0.0 && M[22] == M[27] && M[23] == M[33] && M[29] == M[34];
@@ -106,7 +110,8 @@ static bool is_symmetric_block(const double* M)
 static perp_status check_mass(perp_context* context, int32_t block, int32_t nv, const double* M,
                               bool known, double* L)
 {
-    const bool plain = nv == 6 && is_symmetric_block(M);
+    const bool apart = nv == 6 && perpi_is_apart(M);
+    const bool plain = nv == 6 && is_symmetric_block(M, apart);
     const bool finite = plain || perpi_all_finite((size_t)(nv * nv), M);
     for (int32_t i = 0; !finite && i < nv * nv; ++i) {
         if (!isfinite(M[i])) {
@@ -132,7 +137,7 @@ static perp_status check_mass(perp_context* context, int32_t block, int32_t nv, 
             }
         }
     }
-    if (!known && !perpi_chol_factor(nv, M, L)) {
+    if (!known && !(apart ? perpi_chol_factor_apart(M, L) : perpi_chol_factor(nv, M, L))) {
         return perpi_fail(context, PERP_ERROR_INPUT,
                           "block %" PRId32 ": M must be positive definite", block);
     }
@@ -238,7 +243,8 @@ static perp_status check_constraint_rows(perp_context* context, const perp_conta
         }
         J += count;
     }
-    for (int32_t r = c->row; r < c->row + c->rows; ++r) {
+    const bool finite = perpi_all_finite((size_t)c->rows, P->b + c->row);
+    for (int32_t r = c->row; r < c->row + c->rows && !finite; ++r) {
         if (!isfinite(P->b[r])) {
             return perpi_fail(context, PERP_ERROR_INPUT,
                               "constraint %" PRId32 ": b[%" PRId32
@@ -307,10 +313,23 @@ static perp_status check_law(perp_context* context, int32_t ci, const perp_const
     return c->kind == PERP_CONSTRAINT_CONTACT ? check_cone(context, ci, c) : PERP_OK;
 }
 
+/* Whether a contact with the most frequent cone passes what check_constraint tests besides J and b. */
+static bool is_sound_contact(const perp_contact_problem* P, const perp_constraint* c, int32_t row)
+{
+    const int32_t *block = c->block, most = P->block_count;
+    return c->kind == PERP_CONSTRAINT_CONTACT && c->cone == PERP_CONE_QUADRATIC && c->row == row &&
+           (c->rows == 2 || c->rows == 3) && c->rows <= P->row_count - row && c->mu >= 0.0 &&
+           c->mu < INFINITY && block[0] >= -1 && block[0] < most && block[1] >= -1 &&
+           block[1] < most && block[0] != block[1];
+}
+
 static perp_status check_constraint(perp_context* context, const perp_contact_problem* P,
                                     int32_t ci, int32_t row)
 {
     const perp_constraint* c = &P->constraint[ci];
+    if (is_sound_contact(P, c, row)) {
+        return check_constraint_rows(context, P, ci);
+    }
     for (int side = 0; side < 2; ++side) {
         if (c->block[side] < -1 || c->block[side] >= P->block_count) {
             return perpi_fail(context, PERP_ERROR_INPUT,

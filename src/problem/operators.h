@@ -70,9 +70,9 @@ void perpi_motion_of(const perp_contact_problem* P, const double* L, const doubl
 
 /* perp_contact_check_residual; *u and *W: the velocities of the rows and the diagonal of the Delassus
  * matrix, row_count each, in work; set if the residual is finite. */
-perp_contact_residual perpi_contact_residual_rows(const perp_contact_problem* problem,
-                                                  const double* v, const double* p, double* work,
-                                                  double** u, double** W);
+void perpi_contact_residual_rows(const perp_contact_problem* problem, const double* v,
+                                 const double* p, double* work, double** u, double** W,
+                                 perp_contact_residual* residual);
 /* After it: the sizes of the terms of the dynamics, dof_count, in work. */
 const double* perpi_contact_residual_terms(const perp_contact_problem* problem, double* work);
 
@@ -92,7 +92,7 @@ static inline bool perpi_all_finite(size_t count, const double* x)
 {
     const perpi_pair2 zero = {0.0, 0.0};
     perpi_pair2 a = zero, b = zero;
-    for (; count >= 4; x += 4, count -= 4) {
+    for (const double* end = x + (count & ~(size_t)3); x != end; x += 4) {
         a += zero * perpi_pair2_at(x);
         b += zero * perpi_pair2_at(x + 2);
     }

@@ -464,11 +464,17 @@ static bool scale_constraints(int32_t count, const perp_constraint* constraint, 
     s->w = contact_weight(count, constraint, s->W);
     for (int32_t ci = 0; ci < count; ++ci) {
         const perp_constraint* c = &constraint[ci];
+        const double *a_c = s->a + c->row, *m_c = s->m + c->row;
+        const bool plain = c->kind == PERP_CONSTRAINT_CONTACT && c->cone != PERP_CONE_ELLIPSOID;
         double S = 0.0, m = 0.0;
-        for (int32_t r = 0; r < c->rows; ++r) {
+        for (int32_t r = 0; r < c->rows && plain; ++r) { /* g_r = 1 */
+            S = perpi_larger(S, a_c[r]);
+            m = perpi_larger(m, m_c[r]);
+        }
+        for (int32_t r = 0; r < c->rows && !plain; ++r) {
             const double unit = unit_of(c, r, s);
-            S = perpi_larger(S, s->a[c->row + r] * unit);
-            m = perpi_larger(m, s->m[c->row + r] * unit);
+            S = perpi_larger(S, a_c[r] * unit);
+            m = perpi_larger(m, m_c[r] * unit);
         }
         s->S[ci] = S;
         s->bracket[ci] = m;
@@ -841,48 +847,49 @@ static void find_runaway(const perp_contact_problem* P, const double* p, const s
 }
 
 /* Adds the laws of the rows to a result that holds those of the groups and the dynamics. */
-static inline perp_contact_residual visit_laws(int32_t count, const perp_constraint* constraint,
-                                               const double* lower, const double* upper,
-                                               const double* p, const scratch* s,
-                                               perp_contact_residual r)
+static inline void visit_laws(int32_t count, const perp_constraint* constraint, const double* lower,
+                              const double* upper, const double* p, const scratch* s,
+                              perp_contact_residual* r)
 {
-    double worst = r.worst;
+    double worst = r->worst;
     for (int32_t ci = 0; ci < count; ++ci) {
         const perp_constraint* c = &constraint[ci];
         double off = 0.0;
         if (c->kind == PERP_CONSTRAINT_CONTACT) {
             const double normal = normal_off(c, ci, p, s);
             const double friction = friction_off(c, ci, p, s);
-            perpi_raise_to(&r.normal, normal);
-            perpi_raise_to(&r.friction, friction);
+            perpi_raise_to(&r->normal, normal);
+            perpi_raise_to(&r->friction, friction);
             off = perpi_larger(normal, friction);
         } else {
             off = joint_off(c, ci, lower, upper, p, s);
-            perpi_raise_to(&r.joints, off);
+            perpi_raise_to(&r->joints, off);
         }
         if (off > worst) {
             worst = off;
-            r.worst_constraint = ci;
-            r.runaway = 0.0;
+            r->worst_constraint = ci;
+            r->runaway = 0.0;
         }
     }
-    if (!isfinite(r.dynamics) || !isfinite(r.normal) || !isfinite(r.friction) ||
-        !isfinite(r.joints)) {
-        return not_finite;
+    if (!isfinite(r->dynamics) || !isfinite(r->normal) || !isfinite(r->friction) ||
+        !isfinite(r->joints)) {
+        *r = not_finite;
+        return;
     }
-    r.worst = perpi_larger(perpi_larger(r.dynamics, r.normal), perpi_larger(r.friction, r.joints));
-    if (r.dynamics > worst) {
-        r.worst_constraint = -1;
-        r.runaway = 0.0;
+    r->worst =
+        perpi_larger(perpi_larger(r->dynamics, r->normal), perpi_larger(r->friction, r->joints));
+    if (r->dynamics > worst) {
+        r->worst_constraint = -1;
+        r->runaway = 0.0;
     }
-    return r;
 }
 
-static perp_contact_residual residual_of(const perp_contact_problem* problem, const double* v,
-                                         const double* p, scratch* s)
+static void residual_of(const perp_contact_problem* problem, const double* v, const double* p,
+                        scratch* s, perp_contact_residual* r)
 {
+    *r = not_finite;
     if (!visit_blocks(problem, v, s)) {
-        return not_finite;
+        return;
     }
     /* a velocity that is not finite makes t_i so, because M_ii > 0, and an impulse a_r */
     visit_rows(problem, v, p, s);
@@ -890,24 +897,26 @@ static perp_contact_residual residual_of(const perp_contact_problem* problem, co
         !perpi_all_finite((size_t)problem->dof_count, s->size) ||
         !scale_constraints(problem->constraint_count, problem->constraint, MOTION_LIMIT,
                            MOTION_FLOOR, s)) {
-        return not_finite;
+        return;
     }
     subtract_rounding(problem, s);
-    perp_contact_residual r = {.worst_constraint = -1};
-    visit_groups(problem, s, &r.normal, &r.worst, &r.worst_constraint);
-    r.dynamics = dynamics_off(problem, s);
+    *r = (perp_contact_residual){.worst_constraint = -1};
+    visit_groups(problem, s, &r->normal, &r->worst, &r->worst_constraint);
+    r->dynamics = dynamics_off(problem, s);
     if (s->large && may_run_away(problem, p, s)) {
-        find_runaway(problem, p, s, &r);
+        find_runaway(problem, p, s, r);
     }
-    return visit_laws(problem->constraint_count, problem->constraint, problem->lower,
-                      problem->upper, p, s, r);
+    visit_laws(problem->constraint_count, problem->constraint, problem->lower, problem->upper, p, s,
+               r);
 }
 
 perp_contact_residual perp_contact_check_residual(const perp_contact_problem* problem,
                                                   const double* v, const double* p, double* work)
 {
-    double *u, *W;
-    return perpi_contact_residual_rows(problem, v, p, work, &u, &W);
+    scratch s = cut_scratch(problem, work);
+    perp_contact_residual r;
+    residual_of(problem, v, p, &s, &r);
+    return r;
 }
 
 const double* perpi_contact_residual_terms(const perp_contact_problem* problem, double* work)
@@ -915,14 +924,14 @@ const double* perpi_contact_residual_terms(const perp_contact_problem* problem, 
     return cut_scratch(problem, work).size;
 }
 
-perp_contact_residual perpi_contact_residual_rows(const perp_contact_problem* problem,
-                                                  const double* v, const double* p, double* work,
-                                                  double** u, double** W)
+void perpi_contact_residual_rows(const perp_contact_problem* problem, const double* v,
+                                 const double* p, double* work, double** u, double** W,
+                                 perp_contact_residual* residual)
 {
     scratch s = cut_scratch(problem, work);
     *u = s.u;
     *W = s.W;
-    return residual_of(problem, v, p, &s);
+    residual_of(problem, v, p, &s, residual);
 }
 
 perp_contact_residual perpi_contact_residual_again(const perp_contact_problem* problem,
@@ -931,7 +940,8 @@ perp_contact_residual perpi_contact_residual_again(const perp_contact_problem* p
 {
     scratch s = cut_scratch(problem, work);
     s.terms = terms;
-    const perp_contact_residual r = residual_of(problem, v, p, &s);
+    perp_contact_residual r;
+    residual_of(problem, v, p, &s, &r);
     terms->known = terms->known || isfinite(r.worst);
     return r;
 }
@@ -1086,6 +1096,7 @@ perp_contact_residual perp_friction_check_residual(const perp_friction_problem* 
     }
     perp_contact_residual found = {.worst_constraint = -1};
     find_friction_runaway(problem, r, &s, &found);
-    return visit_laws(problem->constraint_count, problem->constraint, problem->lower,
-                      problem->upper, r, &s, found);
+    visit_laws(problem->constraint_count, problem->constraint, problem->lower, problem->upper, r,
+               &s, &found);
+    return found;
 }

@@ -46,7 +46,7 @@ perp_status perpi_account(perpi_step* step, const perpi_formulation* f, double h
         .v_state = v_carried,
         .offset = perpi_step_offset(step),
         .compression = step->from->contacts.item,
-        .compression_count = step->trial->info.kind == PERP_STEP_DECOMPRESSION
+        .compression_count = step->trial->info->kind == PERP_STEP_DECOMPRESSION
                                  ? (int32_t)step->from->contacts.count
                                  : 0,
         .q_final = projected ? step->to->q : NULL,
@@ -54,9 +54,9 @@ perp_status perpi_account(perpi_step* step, const perpi_formulation* f, double h
         .pushed = step->correction->pushed,
         .pushed_count = projected ? step->correction->pushed_count : 0,
     };
-    perp_ledger* ledger = &step->trial->info.ledger;
+    perp_ledger* ledger = &step->trial->info->ledger;
     perpi_ledger_terms(&in, ledger);
-    ledger->impacts += perpi_offset_energy(step, impact);
+    ledger->impacts += step->offset_at >= 0 ? perpi_offset_energy(step, impact) : 0.0;
     const double before = stored_energy(step, step->from->q, &step->from->contacts);
     const double answer = stored_energy(step, q_answer, &step->to->contacts);
     ledger->spring_error += answer - before;
@@ -70,16 +70,16 @@ perp_status perpi_account(perpi_step* step, const perpi_formulation* f, double h
         ledger->change += ledger->projection;
     }
     perpi_ledger_close(ledger);
-    step->trial->info.momentum_error[0] = step->trial->info.momentum_error[1] = 0.0;
+    step->trial->info->momentum_error[0] = step->trial->info->momentum_error[1] = 0.0;
     if (impact && perpi_step_offset(step) != NULL) { /* at displaced poses */
         perpi_displaced(step, step->to->memory + step->offset_at, step->to->v, step->q_to,
                         step->v_to);
         in.q_end = step->q_to;
         in.v_state = step->v_to;
     }
-    return inertia
-               ? perpi_momentum_account(&in, &step->momentum_work, step->trial->info.momentum_error)
-               : PERP_OK;
+    return inertia ? perpi_momentum_account(&in, &step->momentum_work,
+                                            step->trial->info->momentum_error)
+                   : PERP_OK;
 }
 
 /* ---- sums and scales -------------------------------------------------------------------------------*/

@@ -400,7 +400,7 @@ static perp_status half_steps(perp_sim* sim, double h, const perpi_filter* filte
     if (status != PERP_OK) {
         return status;
     }
-    *sum = a->whole.info;
+    *sum = *a->whole.info;
     a->key_count = 0;
     status = remember_keys(sim, &a->whole.state.contacts, false);
     if (status == PERP_OK) {
@@ -409,15 +409,15 @@ static perp_status half_steps(perp_sim* sim, double h, const perpi_filter* filte
     if (status != PERP_OK) {
         return status;
     }
-    gather_info(sum, &a->half.info);
+    gather_info(sum, a->half.info);
     perpi_filter second = *filter;
     second.before = &a->half.state;
     status = perpi_try_step(&sim->work, sim->stepper, &a->half.state, 0.5 * h, &second, end);
     if (status != PERP_OK) {
         return status;
     }
-    gather_info(sum, &end->info);
-    perp_ledger_add(&sum->ledger, &a->half.info.ledger);
+    gather_info(sum, end->info);
+    perp_ledger_add(&sum->ledger, &a->half.info->ledger);
     copy(a->q_plain, end->state.q, sim->work.q_size);
     copy(a->v_plain, end->state.v, sim->work.v_size);
     copy(a->s_plain, end->state.memory, sim->work.s_size);
@@ -458,7 +458,7 @@ static perp_status try_length(perp_sim* sim, double h, bool accept_unsolved, dou
         perpi_step_bind(&sim->work, &sim->state, h, &filter, end);
         status = perpi_path_gap(&sim->work, h, sim->halves.key, sim->halves.key_count, gap);
     }
-    end->info = sum;
+    *end->info = sum;
     return status;
 }
 
@@ -640,7 +640,7 @@ static perp_status find_length(perp_sim* sim, double limit, bool accept_unsolved
 {
     perpi_adaptive* a = &sim->halves;
     const double left = sim->def.duration - sim->state.time;
-    const perp_step_kind before = sim->info.kind;
+    const perp_step_kind before = sim->info->kind;
     double wish = fmin(a->h_next, sim->def.step_max), h = wish, error = 0.0, gap = INFINITY;
     int32_t trials = 0;
     perp_status status = PERP_OK;
@@ -685,10 +685,10 @@ static perp_status find_length(perp_sim* sim, double limit, bool accept_unsolved
         a->h_next = fmin(fmax(wish, sim->def.step_min), sim->def.step_max);
         trial->state.h_last = h;
         trial->state.time = h >= left ? sim->def.duration : sim->state.time + h;
-        trial->info.kind = PERP_STEP_TIME;
-        trial->info.rounds = trials;
+        trial->info->kind = PERP_STEP_TIME;
+        trial->info->rounds = trials;
         perpi_joint_measure(sim->model, trial->state.q, trial->state.joint,
-                            trial->info.joint_error);
+                            trial->info->joint_error);
     }
     return status;
 }
@@ -702,7 +702,7 @@ perp_status perpi_drive_adaptive(perp_sim* sim, bool accept_unsolved)
     const perpi_filter filter = filter_of(sim, h, accept_unsolved);
     surroundings around;
     sim->closing.count = 0;
-    if (sim->info.kind == PERP_STEP_COMPRESSION) {
+    if (sim->info->kind == PERP_STEP_COMPRESSION) {
         step->stepper = sim->stepper;
         perpi_step_bind(step, &sim->state, h, &filter, &sim->trial);
         return perpi_decompression_step(step);
@@ -715,7 +715,7 @@ perp_status perpi_drive_adaptive(perp_sim* sim, bool accept_unsolved)
         }
     }
     if (status == PERP_OK && around.impacting &&
-        sim->info.impacts_in_a_row < PERPI_IMPACTS_IN_A_ROW) {
+        sim->info->impacts_in_a_row < PERPI_IMPACTS_IN_A_ROW) {
         /* the steps before the impact give no estimate for the motion after it */
         a->h_next = fmin(a->h_next, sim->def.step);
         return perpi_impact_step(step);

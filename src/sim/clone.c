@@ -19,7 +19,7 @@ perp_status perp_sim_reset(perp_sim* sim)
     sim->work.has_extra = false;
     sim->user.announced = false;
     sim->work.has_problem = false;
-    sim->info = (perp_step_info){0};
+    *sim->info = (perp_step_info){0};
     sim->ledger_total = (perp_ledger){0};
     sim->sides.depth = INFINITY; /* not known */
     memset(sim->state.memory, 0, ((size_t)sim->work.s_size + 1) * sizeof *sim->state.memory);
@@ -58,7 +58,7 @@ static perp_status copy_rest(const perp_sim* sim, perp_sim* c)
     const perp_model* model = sim->model;
     c->state.tick = sim->state.tick;
     c->state.h_last = sim->state.h_last;
-    c->info = sim->info;
+    *c->info = *sim->info;
     c->ledger_total = sim->ledger_total;
     c->user.announced = sim->user.announced;
     c->work.has_extra = sim->work.has_extra;

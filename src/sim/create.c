@@ -256,6 +256,9 @@ static void free_state(perp_context* context, perpi_state* state)
 perp_status perpi_trial_create(const perpi_step* step, bool v_solved, perpi_trial* trial)
 {
     perp_status status = allocate_state(step, &trial->state);
+    if (status == PERP_OK) {
+        status = perpi_alloc(step->context, 1, sizeof *trial->info, &trial->info);
+    }
     if (status == PERP_OK && v_solved) {
         status = perpi_alloc(step->context, (size_t)step->v_size, sizeof(double), &trial->v_solved);
     }
@@ -265,6 +268,7 @@ perp_status perpi_trial_create(const perpi_step* step, bool v_solved, perpi_tria
 void perpi_trial_destroy(perp_context* context, perpi_trial* trial)
 {
     free_state(context, &trial->state);
+    perpi_free(context, trial->info);
     perpi_free(context, trial->v_solved);
 }
 
@@ -312,6 +316,9 @@ static perp_status allocate_step(perp_sim* sim)
                   {&work->effort, joints},
                   {&work->equilibrium.v_end, rests ? v : 0}};
     perp_status status = allocate_state(work, &sim->state);
+    if (status == PERP_OK) {
+        status = perpi_alloc(sim->context, 1, sizeof *sim->info, &sim->info);
+    }
     for (size_t i = 0; status == PERP_OK && i < sizeof arrays / sizeof arrays[0]; ++i) {
         status = perpi_alloc(context, arrays[i].count, sizeof(double), arrays[i].array);
     }
@@ -473,7 +480,7 @@ void perpi_sim_initial_state(perp_sim* sim)
     for (size_t i = 0; i < model->joint_count; ++i) {
         sim->state.joint[i].target = NAN;
     }
-    perpi_joint_measure(model, sim->state.q, sim->state.joint, sim->info.joint_error);
+    perpi_joint_measure(model, sim->state.q, sim->state.joint, sim->info->joint_error);
 }
 
 /* Collider, formulations, workspaces. */
@@ -696,9 +703,9 @@ void perp_sim_destroy(perp_sim* sim)
     perpi_sim_tuned_destroy(sim);
     perpi_measures_destroy(sim);
     perpi_formulation_destroy(sim->impact.f);
-    void* const owned[] = {sim->v_solved,    sim->closing.item,  sim->impact.hit,
-                           sim->impact.work, sim->impact.island, sim->user.callback,
-                           sim->user.code,   sim->edit.moved};
+    void* const owned[] = {sim->info,          sim->v_solved,    sim->closing.item,
+                           sim->impact.hit,    sim->impact.work, sim->impact.island,
+                           sim->user.callback, sim->user.code,   sim->edit.moved};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; ++i) {
         perpi_free(context, owned[i]);
     }

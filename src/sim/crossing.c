@@ -362,7 +362,7 @@ perp_status perpi_path_gap(perpi_step* step, double h, const uint64_t* key, size
 {
     const perpi_sides* x = step->sides;
     const perp_status status =
-        find_passages(step, h, step->from->q, step->from->v, step->trial->info.penetration);
+        find_passages(step, h, step->from->q, step->from->v, step->trial->info->penetration);
     for (size_t i = 0; status == PERP_OK && i < x->passage_count; ++i) {
         const perpi_sim_passage* met = &x->passage[i];
         bool acts = false; /* the gap of an active contact is bounded by its constraint */

@@ -81,13 +81,13 @@ void perpi_sim_edit_body(perp_sim* sim, int32_t body, bool moved)
 
 void perpi_sim_new_account(perp_sim* sim)
 {
-    const perp_step_kind kind = sim->info.kind;
+    const perp_step_kind kind = sim->info->kind;
     sim->ledger_total = (perp_ledger){0};
-    sim->info = (perp_step_info){.kind = kind == PERP_STEP_COMPRESSION ? PERP_STEP_TIME : kind};
-    sim->state.after_impact = sim->info.kind != PERP_STEP_TIME;
+    *sim->info = (perp_step_info){.kind = kind == PERP_STEP_COMPRESSION ? PERP_STEP_TIME : kind};
+    sim->state.after_impact = sim->info->kind != PERP_STEP_TIME;
     sim->state.impacts_in_a_row = 0;
     sim->work.has_problem = false;
-    perpi_joint_measure(sim->model, sim->state.q, sim->state.joint, sim->info.joint_error);
+    perpi_joint_measure(sim->model, sim->state.q, sim->state.joint, sim->info->joint_error);
 }
 
 void perpi_sim_edit_end(perp_sim* sim)

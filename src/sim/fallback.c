@@ -272,14 +272,20 @@ static bool gains_energy(const perpi_step* step, double least)
 
 bool perpi_slow_push(perpi_step* step)
 {
-    if (step->kept.slow || !may_push_slowly(step)) {
+    const double least = LEAST_OVERLAP * step->model->length;
+    const perpi_contact_list* list = &step->to->contacts;
+    size_t first = 0; /* most steps have no such overlap */
+    while (first < list->count &&
+           !(list->item[first].impulse[0] > 0.0 && -list->item[first].gap > least)) {
+        ++first;
+    }
+    if (first == list->count || step->kept.slow || !may_push_slowly(step)) {
         return false;
     }
-    const double least = LEAST_OVERLAP * step->model->length;
     const bool again = was_slow(step, -1, -1);
     bool pushes = false;
-    for (size_t i = 0; i < step->to->contacts.count && !pushes; ++i) {
-        const perp_contact* c = &step->to->contacts.item[i];
+    for (size_t i = first; i < list->count && !pushes; ++i) {
+        const perp_contact* c = &list->item[i];
         pushes = c->impulse[0] > 0.0 && slow_overlap(step, c, again) > least;
     }
     step->kept.slow = pushes && gains_energy(step, 0.0);
@@ -291,8 +297,7 @@ bool perpi_slow_push(perpi_step* step)
  * pushes, where the step gains energy; else -1. */
 static int32_t find_turn_that_gains(const perpi_step* step)
 {
-    if (step->formulation->problem.group_count == 0 || !may_push_slowly(step) ||
-        !gains_energy(step, GROUP_GAIN)) {
+    if (!may_push_slowly(step) || !gains_energy(step, GROUP_GAIN)) {
         return -1;
     }
     const bool again = was_slow(step, -1, -1);
@@ -311,8 +316,9 @@ static int32_t find_turn_that_gains(const perpi_step* step)
 perp_status perpi_leave_switch(perpi_step* step, bool* again)
 {
     *again = false;
-    if (step->stepper->evaluation == PERPI_EVALUATE_GEOMETRY) {
-        return PERP_OK; /* gaps are those of the end of the step */
+    if (step->formulation->problem.group_count == 0 ||
+        step->stepper->evaluation == PERPI_EVALUATE_GEOMETRY) {
+        return PERP_OK; /* none to leave, or gaps are those of the end of the step */
     }
     int32_t i = find_switch_that_gains(step);
     i = i >= 0 ? i : find_turn_that_gains(step);

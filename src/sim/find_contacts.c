@@ -207,7 +207,9 @@ perp_status perpi_find_contacts(perpi_step* step, bool* same)
     apply_smooth_overlap(step);
     apply_kept_overlap(step);
     act_on_particles(step);
-    perpi_offset_gaps(step, h);
+    if (step->offset_at >= 0) {
+        perpi_offset_gaps(step, h);
+    }
     apply_kept_speed(step, h);
     perpi_push_slowly(step);
     if (step->filter->closed) {

@@ -37,7 +37,7 @@ static perp_status step_without_impact(perp_sim* sim, double h, const perpi_filt
 {
     const perp_status status =
         perpi_try_step(&sim->work, sim->stepper, &sim->state, h, plain, &sim->trial);
-    sim->trial.info.unsolved_impact = 1;
+    sim->trial.info->unsolved_impact = 1;
     return status;
 }
 
@@ -49,7 +49,7 @@ perp_status perpi_drive_fixed(perp_sim* sim, bool accept_unsolved)
     bool impacting = false;
     perp_status status = PERP_OK;
     sim->closing.count = 0;
-    if (sim->info.kind == PERP_STEP_COMPRESSION) {
+    if (sim->info->kind == PERP_STEP_COMPRESSION) {
         step->stepper = sim->stepper;
         perpi_step_bind(step, &sim->state, h, &plain, &sim->trial);
         status = perpi_decompression_step(step);

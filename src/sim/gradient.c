@@ -290,7 +290,7 @@ static perp_status take_snapshot(perpi_gradient_work* g)
     }
     if (status == PERP_OK) {
         memcpy(g->before + g->kept * g->tape.q_size, g->q, (size_t)g->tape.q_size * sizeof *g->q);
-        g->rolled[g->kept] = g->sim->info.corrections == PERPI_STEP_ROLLING;
+        g->rolled[g->kept] = g->sim->info->corrections == PERPI_STEP_ROLLING;
         g->snapshot_at[2 * g->kept] = g->snapshot_used;
         g->snapshot_at[2 * g->kept + 1] = size;
         g->kept += 1;

@@ -71,7 +71,7 @@ static perp_status keep_state(perpi_along* a)
     }
     if (status == PERP_OK) {
         g->time[count] = g->sim->state.time;
-        a->info[count] = count > 0 ? g->sim->info : (perp_step_info){0};
+        a->info[count] = count > 0 ? *g->sim->info : (perp_step_info){0};
         g->count += 1;
     }
     return status;

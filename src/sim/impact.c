@@ -525,7 +525,7 @@ static perp_status finish_impact(perpi_step* step, perp_step_kind kind, double k
         deepest = fmax(
             deepest, step->to->contacts.item[i].group == 0 ? -step->to->contacts.item[i].gap : 0.0);
     }
-    step->trial->info =
+    *step->trial->info =
         (perp_step_info){.certificate = step->impact->residual,
                          .report = step->impact->report,
                          .candidates = (int32_t)step->to->contacts.count,
@@ -536,7 +536,7 @@ static perp_status finish_impact(perpi_step* step, perp_step_kind kind, double k
                          .kind = kind,
                          .impacts_in_a_row = step->from->impacts_in_a_row + 1,
                          .restitution_kept = kept};
-    perpi_joint_measure(step->model, step->to->q, step->to->joint, step->trial->info.joint_error);
+    perpi_joint_measure(step->model, step->to->q, step->to->joint, step->trial->info->joint_error);
     return perpi_account(step, f, 0.0);
 }
 

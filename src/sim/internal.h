@@ -13,7 +13,7 @@
 /* Result of a trial step, beside the state that it started from. */
 typedef struct perpi_trial {
     perpi_state state;
-    perp_step_info info;
+    perp_step_info* info;
     double* v_solved; /* velocities that solved it, before the momentum update and the
                          projection; NULL if there is neither */
 } perpi_trial;
@@ -220,8 +220,8 @@ struct perp_sim {
     bool adaptive;
     int64_t tick_total; /* of fixed steps */
     /* the state, and the results of the last step */
-    perpi_state state; /* its arrays stay where they are for the life of the simulation */
-    perp_step_info info;
+    perpi_state state;        /* its arrays stay where they are for the life of the simulation */
+    perp_step_info* info;     /* its place changes with every step */
     double* v_solved;         /* velocities that solved the last step; NULL: as in perpi_trial */
     perp_ledger ledger_total; /* of all steps since the simulation was created or restored */
     /* the trial step and its workspace */

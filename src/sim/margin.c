@@ -62,6 +62,11 @@ static void bound_turns(perpi_step* step)
     }
 }
 
+static double offset_travel(const perpi_step* step, int32_t body)
+{
+    return step->offset_at >= 0 ? perpi_offset_travel(step, body) : 0.0;
+}
+
 perp_status perpi_find_margins(perpi_step* step, double h)
 {
     const perp_model* model = step->model;
@@ -99,8 +104,8 @@ perp_status perpi_find_margins(perpi_step* step, double h)
             return status;
         }
         const double reach = reach_of(model, body);
-        step->margin[i] = RESERVE * (travel(reach, h, v, w) + perpi_offset_travel(step, i)) +
-                          FLOOR * reach + acting;
+        step->margin[i] =
+            RESERVE * (travel(reach, h, v, w) + offset_travel(step, i)) + FLOOR * reach + acting;
         step->motion[i] = (perpi_body_motion){v3_scale(h, v), v3_scale(h, w), reach};
         step->margin[i] = perpi_larger(step->margin[i], step->margin_least);
         const double slack = SLACK * step->margin[i] / reach;
@@ -173,7 +178,7 @@ bool perpi_margins_exceeded(perpi_step* step, double h, const double* v_new)
         }
         const double came = travel(reach_of(model, body), h, perpi_state_velocity(model, v_new, i),
                                    perpi_state_rate(model, v_new, i)) +
-                            perpi_offset_travel(step, i) + acting;
+                            offset_travel(step, i) + acting;
         if (came > step->margin[i]) {
             step->margin[i] = RESERVE * came;
             exceeded = true;

@@ -494,9 +494,9 @@ static void sample(perp_sim* sim, bool stepped)
     perpi_measures* m = sim->measures;
     const perp_sim_def* def = &sim->asked;
     const double t = sim->state.time;
-    const bool impact = stepped && sim->info.kind != PERP_STEP_TIME;
+    const bool impact = stepped && sim->info->kind != PERP_STEP_TIME;
     if (stepped) {
-        perp_ledger_add(ledger_of(m), &sim->info.ledger);
+        perp_ledger_add(ledger_of(m), &sim->info->ledger);
     }
     const perpi_view view = perpi_view_of_sim(sim, ledger_of(m));
     for (size_t i = 0; i < m->quantity_count; ++i) {

@@ -349,7 +349,7 @@ perpi_view perpi_view_of_sim(perp_sim* sim, const perp_ledger* sum)
                         .contact = s->contacts.item,
                         .contact_count = (int32_t)s->contacts.count,
                         .joint = s->joint,
-                        .info = &sim->info,
+                        .info = sim->info,
                         .ledger = sum,
                         .contact_time = time,
                         .joint_time = time};

@@ -230,7 +230,7 @@ perp_status perpi_sim_distance(perp_sim* sim, const double* q, int32_t a, int32_
 
 double perpi_sim_impulse_time(const perp_sim* sim)
 {
-    if (sim->state.tick == 0 || sim->info.kind != PERP_STEP_TIME) {
+    if (sim->state.tick == 0 || sim->info->kind != PERP_STEP_TIME) {
         return 0.0;
     }
     return sim->adaptive ? 0.5 * sim->state.h_last : perpi_sim_last_length(sim);

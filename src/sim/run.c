@@ -18,10 +18,10 @@ static void copy_array(double* to, const double* from, int32_t n)
 }
 
 /* Commits the trial step. Arrays are copied, so that pointers to q and v stay valid for the life
- * of a simulation. The lists of contacts, which may be long, are swapped. */
+ * of a simulation. The lists of contacts, which may be long, and the information are swapped. */
 static void commit(perp_sim* sim)
 {
-    const perpi_trial* trial = &sim->trial;
+    perpi_trial* trial = &sim->trial;
     perpi_state* state = &sim->state;
     copy_array(state->q, trial->state.q, sim->work.q_size);
     copy_array(state->v, trial->state.v, sim->work.v_size);
@@ -31,15 +31,17 @@ static void commit(perp_sim* sim)
     }
     const perpi_contact_list contacts = state->contacts;
     state->contacts = trial->state.contacts;
-    sim->trial.state.contacts = contacts;
+    trial->state.contacts = contacts;
+    perp_step_info* info = sim->info;
     sim->info = trial->info;
+    trial->info = info;
     if (sim->v_solved != NULL) {
         copy_array(sim->v_solved, trial->v_solved, sim->work.v_size);
     }
-    perp_ledger_add(&sim->ledger_total, &sim->info.ledger);
+    perp_ledger_add(&sim->ledger_total, &sim->info->ledger);
     state->step += 1;
-    state->after_impact = sim->info.kind != PERP_STEP_TIME;
-    state->impacts_in_a_row = sim->info.impacts_in_a_row;
+    state->after_impact = sim->info->kind != PERP_STEP_TIME;
+    state->impacts_in_a_row = sim->info->impacts_in_a_row;
     if (!state->after_impact) {
         state->tick += 1;
         state->h_last = trial->state.h_last;
@@ -133,7 +135,7 @@ perp_status perp_sim_step(perp_sim* sim)
     }
     begin_work(sim, 0.0);
     /* an impact has no duration: applied forces belong to the step that follows */
-    sim->user.announced = status == PERP_OK && sim->trial.info.kind != PERP_STEP_TIME;
+    sim->user.announced = status == PERP_OK && sim->trial.info->kind != PERP_STEP_TIME;
     if (!sim->user.announced) {
         clear_applied(sim);
     }

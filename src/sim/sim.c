@@ -104,7 +104,7 @@ const perp_contact* perp_sim_contacts(const perp_sim* sim, int32_t* count)
 
 perp_step_info perp_sim_step_info(const perp_sim* sim)
 {
-    return sim->info;
+    return *sim->info;
 }
 
 const perp_contact_problem* perp_sim_problem(const perp_sim* sim)

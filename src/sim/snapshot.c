@@ -81,8 +81,8 @@ perp_status perp_sim_save(const perp_sim* sim, void* buffer, size_t* size)
                       .model = fingerprint(sim),
                       .step = sim->state.step,
                       .tick = sim->state.tick,
-                      .kind = (int32_t)sim->info.kind,
-                      .impacts_in_a_row = sim->info.impacts_in_a_row,
+                      .kind = (int32_t)sim->info->kind,
+                      .impacts_in_a_row = sim->info->impacts_in_a_row,
                       .time = sim->state.time,
                       .q_size = sim->work.q_size,
                       .v_size = sim->work.v_size,
@@ -305,9 +305,9 @@ perp_status perpi_sim_set_state(perp_sim* sim, const perpi_saved* saved)
     }
     sim->sides.depth = INFINITY; /* not known */
     sim->work.has_problem = false;
-    sim->info = (perp_step_info){.kind = saved->kind, .impacts_in_a_row = saved->impacts_in_a_row};
+    *sim->info = (perp_step_info){.kind = saved->kind, .impacts_in_a_row = saved->impacts_in_a_row};
     sim->ledger_total = (perp_ledger){0};
-    perpi_joint_measure(sim->model, to->q, to->joint, sim->info.joint_error);
+    perpi_joint_measure(sim->model, to->q, to->joint, sim->info->joint_error);
     if (sim->v_solved != NULL) {
         memcpy(sim->v_solved, to->v, (size_t)sim->work.v_size * sizeof *to->v);
     }

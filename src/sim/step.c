@@ -13,6 +13,7 @@
 
 #include "problem/operators.h"
 #include "sim/internal.h"
+#include "solve/report.h"
 #include "step/force_rows.h"
 
 enum {
@@ -187,7 +188,7 @@ static perp_status begin_step(perpi_step* step)
     step->outer.iterations = step->outer.spent = 0;
     step->equilibrium.indeterminacy = 0;
     step->residual = (perp_contact_residual){0};
-    step->report = (perp_report){0};
+    perpi_report_begin(&step->report, NULL);
     step->deepest = 0.0;
     step->exception.count = 0;
     step->sides->missing_count = 0;
@@ -203,13 +204,15 @@ static perp_status begin_step(perpi_step* step)
 static perp_status finish_step(perpi_step* step)
 {
     const perpi_attempts* a = &step->attempts;
-    perp_step_info* info = &step->trial->info;
+    perp_step_info* info = step->trial->info;
     perp_status status = perpi_complete_state(step);
     if (status != PERP_OK) {
         return status;
     }
-    perpi_forces_remember(step->formulation, step->model, step->h, step->v_problem, step->p_problem,
-                          step->from->memory, step->to->memory);
+    if (step->s_size > 0) {
+        perpi_forces_remember(step->formulation, step->model, step->h, step->v_problem,
+                              step->p_problem, step->from->memory, step->to->memory);
+    }
     if (step->offset_at >= 0) { /* the poses contain it now */
         memset(step->to->memory + step->offset_at, 0,
                (size_t)perpi_offset_size(step->model) * sizeof *step->to->memory);
@@ -223,12 +226,15 @@ static perp_status finish_step(perpi_step* step)
                               step->model->body[i / perpi_q_stride(step->model)].name);
         }
     }
-    memset(info, 0, sizeof *info); /* in place: it is long */
+    /* every member, but those of perpi_account: it is too long to be cleared before */
     info->certificate = step->residual;
     info->report = step->report;
     info->candidates = (int32_t)step->to->contacts.count;
     info->contacts = count_active(&step->to->contacts);
     info->penetration = step->deepest;
+    info->kind = PERP_STEP_TIME;
+    info->impacts_in_a_row = info->unsolved_impact = 0;
+    info->restitution_kept = 0.0;
     info->rounds = a->rounds;
     info->looks = step->outer.iterations;
     info->corrections = a->corrections;

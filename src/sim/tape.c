@@ -95,8 +95,8 @@ static perp_status push_parts(perpi_tape* t, const perp_sim* sim)
     const perpi_state *s = &sim->state, *whole = &a->whole.state, *half = &a->half.state;
     const bool solved = sim->v_solved != NULL;
     const double h = s->h_last, start = s->time - h;
-    const unsigned flags = flags_of(&a->whole.info, false) | flags_of(&a->half.info, false) |
-                           flags_of(&sim->info, false);
+    const unsigned flags =
+        flags_of(a->whole.info, false) | flags_of(a->half.info, false) | flags_of(sim->info, false);
     perp_status status = push_frame(
         t,
         &(perpi_tape_frame){
@@ -125,9 +125,9 @@ perp_status perpi_tape_push(perpi_tape* t, const perp_sim* sim)
 {
     const perpi_state* s = &sim->state;
     const bool first = s->step == 0;
-    const bool rolls = !first && sim->info.corrections == PERPI_STEP_ROLLING;
+    const bool rolls = !first && sim->info->corrections == PERPI_STEP_ROLLING;
     const bool middle = rolls || (!first && sim->work.settings.joint_middle &&
-                                  sim->info.corrections == PERPI_STEP_MIDDLE);
+                                  sim->info->corrections == PERPI_STEP_MIDDLE);
     perp_status status = PERP_OK;
     if (sim->adaptive && !first && !s->after_impact) {
         status = push_parts(t, sim);
@@ -137,10 +137,10 @@ perp_status perpi_tape_push(perpi_tape* t, const perp_sim* sim)
                                     .h = first || s->after_impact ? 0.0 : s->h_last,
                                     .tick = s->tick,
                                     .step = s->step,
-                                    .kind = first ? PERP_STEP_TIME : sim->info.kind,
+                                    .kind = first ? PERP_STEP_TIME : sim->info->kind,
                                     .middle = middle,
                                     .rolls = rolls,
-                                    .flags = first ? 0 : flags_of(&sim->info, middle)};
+                                    .flags = first ? 0 : flags_of(sim->info, middle)};
     return status != PERP_OK
                ? status
                : push_frame(t, &frame,
@@ -158,7 +158,7 @@ perp_status perpi_tape_push_trial(perpi_tape* t, const perp_sim* sim)
                                     .tick = s->tick,
                                     .step = sim->state.step + 1,
                                     .kind = PERP_STEP_TIME,
-                                    .flags = flags_of(&sim->trial.info, false)};
+                                    .flags = flags_of(sim->trial.info, false)};
     if (t->count > 0 && t->frame[t->count - 1].step >= frame.step) { /* the step is tried again */
         t->count -= 1;
         t->contact_used = t->frame[t->count].contact;

@@ -71,29 +71,35 @@ static perp_contact_residual residual_of(const perpi_problem* P, const double* x
     return r;
 }
 
-perp_status perpi_check_point(perpi_solver* s, const perpi_problem* problem, double tolerance,
-                              double* x, perpi_made* made)
+static perp_status measure_point(perpi_solver* s, const perpi_problem* problem, const double* x,
+                                 perpi_made* made)
 {
     const perpi_arena_mark mark = perpi_arena_get_mark(&s->arena);
     double* work = NULL;
-    perp_status status = PERP_OK;
-    if (!made->checked) {
-        status = perpi_arena_take(&s->arena, work_size(problem), sizeof *work, &work);
-        if (status != PERP_OK) {
-            return status;
-        }
+    const perp_status status = perpi_arena_take(&s->arena, work_size(problem), sizeof *work, &work);
+    if (status == PERP_OK) {
         made->residual = residual_of(problem, x, work);
         made->checked = true;
+        perpi_arena_rewind(&s->arena, mark);
+    }
+    return status;
+}
+
+perp_status perpi_check_point(perpi_solver* s, const perpi_problem* problem, double tolerance,
+                              double* x, perpi_made* made)
+{
+    perp_status status = made->checked ? PERP_OK : measure_point(s, problem, x, made);
+    if (status != PERP_OK) {
+        return status;
     }
     set_outcome(problem->form, tolerance, made);
     if (problem->form == PERPI_FORM_FRICTION && !isfinite(made->residual.worst)) {
         /* No usable point: use zero impulses, and compute their residual. */
         memset(x, 0, (size_t)problem->friction->row_count * sizeof *x);
-        made->residual = residual_of(problem, x, work);
+        status = measure_point(s, problem, x, made);
         made->report.residual = made->residual.worst;
     }
-    perpi_arena_rewind(&s->arena, mark);
-    return PERP_OK;
+    return status;
 }
 
 perp_status perpi_contact_residual_at(perpi_solver* s, const perp_contact_problem* problem,

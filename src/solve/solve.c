@@ -13,6 +13,7 @@
 #include "solve/acting.h"
 #include "solve/clock.h"
 #include "solve/no_motion.h"
+#include "solve/report.h"
 #include "solve/work.h"
 
 #define GOAL 1e-4      /* factor on the tolerance under PERPI_TIGHT */
@@ -37,7 +38,7 @@ typedef struct search {
     const double *guess, *guess_p; /* the caller's; guess_p: p of a contact problem */
     bool island;                   /* gathered from the caller's point */
     double *x, *trial;             /* the best point, and that of the entry that runs */
-    perpi_made best;
+    perpi_made* best;
     double try_began; /* if the caller asked for the time of each attempt */
     int32_t iterations, count, rays;
     int32_t shared_dofs; /* of a contact problem, see work.h; -1: not yet known */
@@ -52,15 +53,14 @@ typedef struct search {
 static perp_status begin_search(search* f)
 {
     f->clock = perpi_clock_start(f->options.time_limit);
-    f->best.report.residual = INFINITY; /* the rest is set by the first attempt */
+    f->best->report.residual = INFINITY; /* the rest is set by the first attempt */
     f->begun = INFINITY;
     f->run = f->problem;
     f->limit = 0.0;
     f->s->ready = 0;
-    perp_status status = perpi_arena_take(&f->s->arena, f->n, sizeof *f->x, &f->x);
-    if (status == PERP_OK) {
-        status = perpi_arena_take(&f->s->arena, f->n, sizeof *f->trial, &f->trial);
-    }
+    const size_t size = f->n + (f->n & 1); /* both begin at a multiple of 16 bytes */
+    const perp_status status = perpi_arena_take(&f->s->arena, 2 * size, sizeof *f->x, &f->x);
+    f->trial = status == PERP_OK ? f->x + size : NULL;
     return status;
 }
 
@@ -161,14 +161,14 @@ static bool limits_left(search* f, const perpi_entry* e, perp_solve_options* lef
 
 static bool is_done(const search* f)
 {
-    return f->count > 0 && f->best.report.residual <= f->options.tolerance;
+    return f->count > 0 && f->best->report.residual <= f->options.tolerance;
 }
 
 /* A tolerance near rounding may not be attainable. Once two attempts have reached options.enough,
  * further ones would cost much and gain little. */
 static bool is_enough(const search* f)
 {
-    return is_done(f) || (f->count >= 2 && f->best.report.residual <= f->options.enough);
+    return is_done(f) || (f->count >= 2 && f->best->report.residual <= f->options.enough);
 }
 
 /* Appends to options.attempts, if there is a list. */
@@ -202,10 +202,10 @@ static void note_attempt(search* f, const perpi_made* made)
     f->no_solution = f->no_solution || report->outcome == PERP_OUTCOME_NO_SOLUTION;
     f->rays += report->outcome == PERP_OUTCOME_NO_SOLUTION || report->outcome == PERP_OUTCOME_RAY;
     f->iterations += report->iterations;
-    if (f->count == 1 || report->residual < f->best.report.residual ||
+    if (f->count == 1 || report->residual < f->best->report.residual ||
         report->residual <= f->limit) {
-        if (made != &f->best) {
-            f->best = *made;
+        if (made != f->best) {
+            *f->best = *made;
         }
         double* x = f->x;
         f->x = f->trial;
@@ -313,10 +313,10 @@ static void describe_attempts(const search* f, char* text, size_t size)
     }
 }
 
-/* The result of the plan, f->best, of the point in f->x; not checked if no entry could be run. */
+/* The result of the plan, *f->best, of the point in f->x; not checked if no entry could be run. */
 static void end_search(search* f)
 {
-    perpi_made* made = &f->best;
+    perpi_made* made = f->best;
     const bool done = is_done(f);
     if (f->count == 0) {
         fill_guess(f, f->warm, f->x);
@@ -352,6 +352,7 @@ static perp_status solve_vector(search* f, const perpi_entry* plan, double begin
                                 perpi_made* result)
 {
     perpi_solver* s = f->s;
+    f->best = result;
     const char* name = f->problem.form == PERPI_FORM_FRICTION ? "r" : "z";
     perp_status status =
         f->warm ? perpi_check_guess(s->context, name, f->guess, (int32_t)f->n) : PERP_OK;
@@ -372,7 +373,6 @@ static perp_status solve_vector(search* f, const perpi_entry* plan, double begin
         return status;
     }
     end_search(f);
-    *result = f->best;
     result->report.outcome = f->n > 0 ? result->report.outcome : PERP_OUTCOME_SOLVED;
     status = perpi_check_point(s, &f->problem, f->options.tolerance, f->x, result);
     if (status == PERP_OK) {
@@ -454,16 +454,17 @@ typedef struct contact_call {
     perp_solve_options options;
     double begin;
     bool warm;
-    double *v, *p;            /* the caller's: guess, then answer */
-    int32_t islands;          /* 1: the problem itself, unless `changed` is set */
-    const bool* changed;      /* per constraint: only islands with one of these are solved */
-    perp_contact_problem one; /* the island at hand */
-    double* x;                /* the answer: v, p */
+    double *v, *p;                   /* the caller's: guess, then answer */
+    int32_t islands;                 /* 1: the problem itself, unless `changed` is set */
+    const bool* changed;             /* per constraint: only islands with one of these are solved */
+    perp_contact_problem part;       /* an island of several */
+    const perp_contact_problem* one; /* the island at hand: that, or `problem` */
+    double* x;                       /* the answer: v, p */
     perpi_made made;
     int32_t unsolved; /* the island of its outcome, if that is not SOLVED */
 } contact_call;
 
-/* Not by a compound literal: `one` and, of a single island, `made` are set with it. */
+/* Not by a compound literal: `part`, `one` and, of a single island, `made` are set with it. */
 static void begin_call(contact_call* c, perpi_solver* s, const perp_contact_problem* problem,
                        bool warm, double* v, double* p)
 {
@@ -536,14 +537,23 @@ static perp_status check_warm_start(search* f, const perpi_entry* plan)
     if (!f->warm || !f->s->planned || plan->name == NULL) {
         return PERP_OK;
     }
-    perpi_made* made = &f->best; /* the first attempt, if it is one */
-    *made = (perpi_made){.report = {.solver = plan->name}};
+    const perp_contact_problem* P = f->problem.contact;
+    perpi_made* made = f->best; /* the first attempt, if it is one */
+    perpi_report_begin(&made->report, plan->name);
+    made->checked = made->overruled = false;
     f->try_began = f->options.attempts != NULL ? perpi_clock_now() : 0.0;
-    fill_guess(f, true, f->trial);
+    const double* guess = f->guess;
+    double* p = f->trial + P->dof_count;
+    if (f->island) { /* there is no best point yet */
+        perpi_islands_gather(f->s->islands, f->guess, f->guess_p, f->x, p);
+        guess = f->x;
+    } else if (P->row_count > 0) {
+        memcpy(p, f->guess_p, (size_t)P->row_count * sizeof *p);
+    }
     const double goal = GOAL * f->options.tolerance;
     const perp_status status =
-        perpi_check_warm_start(f->s, f->problem.contact, goal, f->trial, made, &f->refine);
-    f->begun = made->residual.worst;
+        perpi_check_warm_start(f->s, P, goal, guess, f->trial, made, &f->refine);
+    f->begun = status == PERP_OK ? made->residual.worst : INFINITY;
     if (status == PERP_OK && (made->checked || f->refine)) { /* a method may not reach it again */
         made->checked = true;
         note_attempt(f, made);
@@ -594,15 +604,15 @@ static perp_status prefer_rest(search* f)
             known = known ||
                     (c->kind == PERP_CONSTRAINT_CONTACT && start[P->dof_count + c->row] != 0.0);
         }
-        perpi_made made = f->best;
+        perpi_made made = *f->best;
         made.checked = false;
         memcpy(f->trial, f->x, f->n * sizeof *f->x);
         status =
             perpi_prefer_rest(f->s, P, GOAL * f->options.tolerance, start, known, f->trial, &made);
         if (status == PERP_OK && made.checked) {
             made.report.residual = made.residual.worst;
-            f->iterations += made.report.iterations - f->best.report.iterations;
-            f->best = made;
+            f->iterations += made.report.iterations - f->best->report.iterations;
+            *f->best = made;
             memcpy(f->x, f->trial, f->n * sizeof *f->x);
         }
     }
@@ -615,20 +625,25 @@ static bool is_split(const contact_call* c)
     return c->islands > 1 || c->changed != NULL;
 }
 
-/* Island i, and the plan for it; a problem without rows has none. */
-static perp_status open_island(contact_call* c, int32_t i, search* f, const perpi_entry** plan)
+/* Island i, and the plan for it; a problem without rows has none. own: room for the result of an island of several;
+ * that of a single one is the call's. */
+static perp_status open_island(contact_call* c, int32_t i, perpi_made* own, search* f,
+                               const perpi_entry** plan)
 {
     static const perpi_entry none[] = {{0}};
     perp_status status = PERP_OK;
-    c->one = c->problem;
+    c->one = &c->problem;
     if (is_split(c)) {
-        status = perpi_islands_take(c->s->islands, i, &c->one);
+        c->part = c->problem;
+        c->one = &c->part;
+        status = perpi_islands_take(c->s->islands, i, &c->part);
     }
     /* not by a compound literal: the lists of attempts are long, and count says how much of them is set */
     f->s = c->s;
-    f->problem = (perpi_problem){PERPI_FORM_CONTACT, {.contact = &c->one}};
+    f->problem = (perpi_problem){PERPI_FORM_CONTACT, {.contact = c->one}};
+    f->best = is_split(c) ? own : &c->made;
     f->options = c->options;
-    f->n = (size_t)c->one.dof_count + (size_t)c->one.row_count;
+    f->n = (size_t)c->one->dof_count + (size_t)c->one->row_count;
     f->warm = c->warm;
     f->guess = c->v;
     f->guess_p = c->p;
@@ -639,14 +654,14 @@ static perp_status open_island(contact_call* c, int32_t i, search* f, const perp
     int32_t* work = NULL;
     if (status == PERP_OK) {
         status =
-            perpi_arena_take(&c->s->arena, 2 * (size_t)c->one.block_count, sizeof *work, &work);
+            perpi_arena_take(&c->s->arena, 2 * (size_t)c->one->block_count, sizeof *work, &work);
         f->blocks = work;
     }
     if (status == PERP_OK) {
         f->shared_dofs = -1;
-        *plan = c->one.row_count == 0 ? none
-                : c->s->planned       ? perpi_plan_contact(&c->one, c->warm, work)
-                                      : c->s->single;
+        *plan = c->one->row_count == 0 ? none
+                : c->s->planned        ? perpi_plan_contact(c->one, c->warm, work)
+                                       : c->s->single;
         perpi_take_time(&c->options, c->begin, &f->options);
         status = begin_search(f);
     }
@@ -657,13 +672,12 @@ static perp_status open_island(contact_call* c, int32_t i, search* f, const perp
 static void close_island(contact_call* c, int32_t i, int32_t listed, search* f)
 {
     end_search(f);
-    perpi_made* made = &f->best;
-    if (c->one.row_count == 0) {
+    perpi_made* made = f->best;
+    if (c->one->row_count == 0) {
         made->report.outcome = PERP_OUTCOME_SOLVED;
-        perpi_motion_of(&c->one, c->one.M_factor, NULL, f->x);
+        perpi_motion_of(c->one, c->one->M_factor, NULL, f->x);
     }
     if (!is_split(c)) {
-        c->made = *made;
         c->x = f->x;
         return;
     }
@@ -671,7 +685,7 @@ static void close_island(contact_call* c, int32_t i, int32_t listed, search* f)
     for (int32_t k = listed; list != NULL && k < list->count && k < list->capacity; ++k) {
         list->attempt[k].island = i;
     }
-    perpi_islands_scatter(c->s->islands, f->x, f->x + c->one.dof_count, c->x,
+    perpi_islands_scatter(c->s->islands, f->x, f->x + c->one->dof_count, c->x,
                           c->x + c->problem.dof_count);
     c->made.report.iterations += made->report.iterations;
     if (made->overruled) {
@@ -729,8 +743,9 @@ static perp_status solve_without_groups(void* user, const perp_contact_problem* 
     perp_status status = open_call(&c, options, true);
     for (int32_t i = 0; status == PERP_OK && i < c.islands; ++i) {
         search f;
+        perpi_made own;
         const perpi_entry* plan = NULL;
-        status = open_island(&c, i, &f, &plan);
+        status = open_island(&c, i, &own, &f, &plan);
         if (status == PERP_OK) {
             status = run_plan(&f, plan);
         }
@@ -774,6 +789,30 @@ static perp_status run_acting(search* f, const perpi_entry* plan, bool warm);
 
 enum { COLD_DOFS = 240 }; /* up to this what acts is sought again, where all else has failed */
 
+/* The search where the warm start alone is no answer. */
+static perp_status search_island(search* f, const perpi_entry* plan)
+{
+    const perpi_entry* first = plan;
+    perp_status status = PERP_OK;
+    if (plan->name != NULL && !f->refine) {
+        status = run_acting(f, plan, f->warm);
+    }
+    if (status == PERP_OK) {
+        status = hold_gaps(f);
+    }
+    if (status == PERP_OK && (f->refine || !is_done(f))) {
+        status = run_grouped(f, &plan);
+    }
+    if (status == PERP_OK) {
+        status = run_plan(f, plan);
+    }
+    const bool small = f->problem.contact->dof_count <= COLD_DOFS;
+    if (status == PERP_OK && first->name != NULL && f->warm && !is_done(f) && small) {
+        status = run_acting(f, first, false); /* a warm start can choose what does not act */
+    }
+    return status == PERP_OK ? prefer_rest(f) : status;
+}
+
 static perp_status run_island(void* call, int32_t i)
 {
     contact_call* c = call;
@@ -781,32 +820,15 @@ static perp_status run_island(void* call, int32_t i)
         return PERP_OK;
     }
     search f;
+    perpi_made own;
     const perpi_entry* plan = NULL;
     const int32_t listed = c->options.attempts != NULL ? c->options.attempts->count : 0;
-    perp_status status = open_island(c, i, &f, &plan);
+    perp_status status = open_island(c, i, &own, &f, &plan);
     if (status == PERP_OK) {
         status = check_warm_start(&f, plan);
     }
-    const bool runs = status == PERP_OK && (f.refine || !is_done(&f));
-    if (status == PERP_OK && plan->name != NULL && !f.refine && !is_done(&f)) {
-        status = run_acting(&f, plan, f.warm);
-    }
-    const perpi_entry* first = plan;
-    if (status == PERP_OK) {
-        status = hold_gaps(&f);
-    }
     if (status == PERP_OK && (f.refine || !is_done(&f))) {
-        status = run_grouped(&f, &plan);
-    }
-    if (status == PERP_OK) {
-        status = run_plan(&f, plan);
-    }
-    if (status == PERP_OK && first->name != NULL && f.warm && !is_done(&f) &&
-        c->one.dof_count <= COLD_DOFS) { /* a warm start can choose what does not act */
-        status = run_acting(&f, first, false);
-    }
-    if (status == PERP_OK && runs) {
-        status = prefer_rest(&f);
+        status = search_island(&f, plan);
     }
     if (status == PERP_OK) {
         close_island(c, i, listed, &f);

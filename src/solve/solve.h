@@ -191,12 +191,12 @@ PERP_NODISCARD perp_status perpi_contact_residual_at(perpi_solver* s,
 
 #define PERPI_REFINE 1e-2 /* on the goal, for methods that improve a warm start near the answer */
 
-/* The impulses of x = (v, p), with the motion that they give, as the answer; if they are near it, after a
- * correction. goal: on the residual. made->checked: x is accepted; else *near: the residual of x is
- * within the goal, but an error of that size would persist. */
+/* The impulses of x = (v, p), with the motion v that they give, as the answer; if they are near it, after a
+ * correction. guess: the velocities before; goal: on the residual. made->checked: x is accepted; else
+ * *near: the residual of x is within the goal, but an error of that size would persist. */
 PERP_NODISCARD perp_status perpi_check_warm_start(perpi_solver* s, const perp_contact_problem* P,
-                                                  double goal, double* x, perpi_made* made,
-                                                  bool* near);
+                                                  double goal, const double* guess, double* x,
+                                                  perpi_made* made, bool* near);
 
 /* The residual up to which an island at rest passes that is too large for a correction; 0: it is not. goal: as
  * above. */

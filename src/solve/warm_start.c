@@ -837,14 +837,14 @@ static perp_status solve_alone(warm* w, double goal, perpi_made* made)
 /* ---- the whole ---------------------------------------------------------------------------------------*/
 
 /* All arrays at once, also those of a correction, so that a later step needs no more memory. */
-static perp_status reserve_warm(warm* w, double** work, double** guess)
+static perp_status reserve_warm(warm* w, double** work)
 {
     const perp_contact_problem* P = w->P;
     const size_t n = (size_t)P->dof_count, rows = (size_t)P->row_count;
     const size_t room = perp_contact_residual_work(P), square = n <= LARGEST ? n * n : 0;
     /* numbers first, then what is smaller */
     const size_t blocks = (size_t)P->block_count;
-    const size_t numbers = room + 2 * n + rows + square + blocks;
+    const size_t numbers = room + n + rows + square + blocks;
     const size_t laws = n <= FEW_VELOCITIES ? (size_t)P->constraint_count : 0;
     char* at = NULL;
     const perp_status status = perpi_arena_take(&w->s->arena,
@@ -856,8 +856,7 @@ static perp_status reserve_warm(warm* w, double** work, double** guess)
         w->law = (contact_law*)(void*)(at + numbers * sizeof **work);
         w->M_at = (size_t*)(void*)(w->law + laws);
         w->first = (int32_t*)(void*)(w->M_at + blocks);
-        *guess = *work + room;
-        w->f = *guess + n;
+        w->f = *work + room;
         w->R = w->f + n;
         w->A = w->R + rows;
         w->size = w->A + square;
@@ -897,21 +896,20 @@ static perp_status improve(warm* w, double goal, double limit, const double* gue
 }
 
 perp_status perpi_check_warm_start(perpi_solver* s, const perp_contact_problem* P, double goal,
-                                   double* x, perpi_made* made, bool* near)
+                                   const double* guess, double* x, perpi_made* made, bool* near)
 {
     const perpi_arena_mark mark = perpi_arena_get_mark(&s->arena);
     warm w = {.s = s, .P = P, .v = x, .p = x + P->dof_count};
-    double *work = NULL, *guess = NULL;
+    double* work = NULL;
     const double largest = perpi_rest_limit(P, goal);
     /* a smaller goal is rounding, which no correction reaches: then methods would change the impulses in every
      * step, and those that the laws do not determine would drift until a contact has none */
     goal = goal >= LEAST_GOAL ? goal : MORE * goal < LEAST_GOAL ? MORE * goal : LEAST_GOAL;
     const double limit = largest >= goal ? largest : is_large(P) ? goal : GOAL_REST * goal;
-    perp_status status = reserve_warm(&w, &work, &guess);
+    perp_status status = reserve_warm(&w, &work);
     if (status == PERP_OK) {
-        memcpy(guess, w.v, (size_t)P->dof_count * sizeof *guess);
         perpi_motion_of(P, P->M_factor, w.p, w.v);
-        made->residual = perpi_contact_residual_rows(P, w.v, w.p, work, &w.u, &w.W);
+        perpi_contact_residual_rows(P, w.v, w.p, work, &w.u, &w.W, &made->residual);
         made->checked = made->residual.worst <= REFINE * goal;
         if (!made->checked) {
             w.t = perpi_contact_residual_terms(P, work);
@@ -952,7 +950,8 @@ perp_status perpi_hold_gaps(perpi_solver* s, const perp_contact_problem* P, doub
         perpi_arena_take(&s->arena, perp_contact_residual_work(P), sizeof *work, &work);
     if (status == PERP_OK) {
         memcpy(b, P->b, (size_t)P->row_count * sizeof *b);
-        (void)perpi_contact_residual_rows(P, x, p, work, &u, &W);
+        perp_contact_residual unused;
+        perpi_contact_residual_rows(P, x, p, work, &u, &W, &unused);
         for (int32_t i = 0; i < P->constraint_count; ++i) {
             const int32_t r = P->constraint[i].row;
             if (P->constraint[i].kind == PERP_CONSTRAINT_CONTACT && p[r] > 0.0 &&
@@ -1015,14 +1014,15 @@ perp_status perpi_prefer_rest(perpi_solver* s, const perp_contact_problem* P, do
 {
     const perpi_arena_mark mark = perpi_arena_get_mark(&s->arena);
     warm w = {.s = s, .P = P, .v = x, .p = x + P->dof_count};
-    double *work = NULL, *unused = NULL;
+    double* work = NULL;
     if (P->group_count > 0 || P->dof_count > LARGEST) {
         return PERP_OK;
     }
-    perp_status status = reserve_warm(&w, &work, &unused);
+    perp_status status = reserve_warm(&w, &work);
     if (status == PERP_OK) {
         find_blocks(&w);
-        (void)perpi_contact_residual_rows(P, w.v, w.p, work, &w.u, &w.W);
+        perp_contact_residual unused;
+        perpi_contact_residual_rows(P, w.v, w.p, work, &w.u, &w.W, &unused);
         if (find_resting(&w, guess, known)) {
             perpi_motion_of(P, P->M_factor, w.p, w.v);
             status = hold_active(&w, goal, made);

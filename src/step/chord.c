@@ -27,7 +27,7 @@ bool perpi_turns_by_chord(const perpi_step_input* in, int32_t i)
 
 vec3 perpi_turn_of(const perpi_step_input* in, int32_t body, vec3 w)
 {
-    const double rate = v3_norm(w);
+    const double rate = in->middle ? v3_norm(w) : 0.0; /* only there by chords */
     if (!(rate > 0.0) || !perpi_turns_by_chord(in, body)) {
         return v3_scale(in->h, w);
     }

@@ -123,13 +123,21 @@ perp_status perpi_find_features(perpi_step* step, bool at_end, const perpi_candi
     if (at_end && turns) { /* the bodies have turned already */
         perpi_collider_set_turn(step->collider, NULL, 0);
     }
-    perpi_collider_set_turn_most(step->collider, step->lean && !at_end ? step->turn_most : NULL);
-    perpi_collider_set_motion(step->collider, step->relative && !at_end ? step->motion : NULL,
-                              step->attempts.rounds > 0);
+    const bool lean = step->lean && !at_end, relative = step->relative && !at_end;
+    if (lean) {
+        perpi_collider_set_turn_most(step->collider, step->turn_most);
+    }
+    if (relative) {
+        perpi_collider_set_motion(step->collider, step->motion, step->attempts.rounds > 0);
+    }
     const perp_status status =
         perpi_collide(step->collider, step->pose, step->margin, candidate, count);
-    perpi_collider_set_turn_most(step->collider, NULL);
-    perpi_collider_set_motion(step->collider, NULL, false);
+    if (lean) {
+        perpi_collider_set_turn_most(step->collider, NULL);
+    }
+    if (relative) {
+        perpi_collider_set_motion(step->collider, NULL, false);
+    }
     if (at_end && turns) {
         perpi_collider_set_turn(step->collider, step->turn, step->spins);
     }

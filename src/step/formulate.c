@@ -236,7 +236,10 @@ static perp_status write_block(perpi_formulation* f, const perp_model* model, in
     const vec3 momentum = v3_madd(v3_scale(b->mass, v), h, force);
     k[0] = momentum.x, k[1] = momentum.y;
     if (n == 6) {
-        memset(M, 0, 36 * sizeof *M);
+        double* M_i = M;
+        for (int i = 0; i < 6; ++i, M_i += 6) {
+            M_i[0] = M_i[1] = M_i[2] = M_i[3] = M_i[4] = M_i[5] = 0.0;
+        }
         M[0] = M[7] = M[14] = mass;
         k[2] = momentum.z;
     } else {
@@ -634,14 +637,21 @@ static void find_pushed(perpi_formulation* f, int32_t bodies, const perp_contact
     }
 }
 
+bool perpi_holds_expected(const perpi_formulation* f, const perp_model* model)
+{
+    bool any = false;
+    for (size_t i = 0; i < model->body_count && !any; ++i) {
+        any = f->hold[i] == PERPI_HOLD_PLAIN || f->hold[i] == PERPI_HOLD_LOST;
+    }
+    return any;
+}
+
 bool perpi_holds_differ(perpi_formulation* f, const perp_model* model, const perp_contact* contact,
                         int32_t count)
 {
     const int32_t bodies = (int32_t)model->body_count;
-    bool any = false, differ = false;
-    for (int32_t i = 0; i < bodies; ++i) {
-        any = any || f->hold[i] == PERPI_HOLD_PLAIN || f->hold[i] == PERPI_HOLD_LOST;
-    }
+    const bool any = perpi_holds_expected(f, model);
+    bool differ = false;
     if (any) {
         find_pushed(f, bodies, contact, count);
     }
@@ -710,14 +720,48 @@ static void write_poses(perpi_formulation* f, perpi_evaluation evaluation,
                         const perpi_step_input* in)
 {
     const perp_model* model = in->model;
-    for (int32_t i = 0; i < (int32_t)model->body_count; ++i) {
-        f->pose[i] = in->pose != NULL ? in->pose[i] : perpi_state_pose(model, in->q, i);
-        if (evaluation != PERPI_EVALUATE_START) {
+    const int32_t bodies = (int32_t)model->body_count;
+    if (in->pose != NULL) {
+        memcpy(f->pose, in->pose, (size_t)bodies * sizeof *f->pose);
+    }
+    for (int32_t i = 0; in->pose == NULL && i < bodies; ++i) {
+        f->pose[i] = perpi_state_pose(model, in->q, i);
+    }
+    if (evaluation != PERPI_EVALUATE_START) {
+        for (int32_t i = 0; i < bodies; ++i) {
             f->end[i] = perpi_body_middle(f, i) ? perpi_middle_pose(in, in->v_end, i, f->pose[i])
                         : f->middle             ? f->pose[i]
                                                 : perpi_state_pose(model, in->q_end, i);
         }
     }
+}
+
+static perp_status write_prescribed(perpi_formulation* f, const perpi_step_input* in)
+{
+    perp_status status = PERP_OK;
+    for (int32_t i = 0; status == PERP_OK && i < (int32_t)in->model->body_count; ++i) {
+        if (in->model->body[i].dofs == 0) {
+            status = perpi_prescribed_velocity(in->model, i, in->t, in->h, in->q, &f->given_v[i],
+                                               &f->given_w[i]);
+        }
+    }
+    return status;
+}
+
+/* The numbers of blocks and velocities; the rest is added later, at the latest by seal(). */
+static void begin_problem(perpi_formulation* f, int32_t blocks)
+{
+    perp_contact_problem* P = &f->problem;
+    P->block_count = blocks;
+    P->dof_count = f->dof[blocks];
+    P->group_count = 0;
+    P->lower = P->upper = P->compliance = P->k_error = P->b_error = P->M_factor = NULL;
+    f->body_dofs = f->dof[blocks];
+    f->joint_count = 0; /* what follows is there in few models */
+    f->tie_count = 0;
+    f->supported = false;
+    f->layer_count = 0;
+    f->tied_count = 0;
 }
 
 /* in: for other purposes than a step only model, h, q and v are used. */
@@ -726,7 +770,7 @@ static perp_status write_bodies(perpi_formulation* f, perpi_purpose purpose,
 {
     const perp_model* model = in->model;
     const double t = in->t, h = in->h;
-    const double *q = in->q, *v = in->v, *extra = in->extra;
+    const double *v = in->v, *extra = in->extra;
     const int32_t bodies = (int32_t)model->body_count;
     const bool step = purpose == PERPI_PURPOSE_STEP;
     perp_status status = grow_for_bodies(f, (size_t)bodies);
@@ -741,13 +785,9 @@ static perp_status write_bodies(perpi_formulation* f, perpi_purpose purpose,
             return status;
         }
     }
-    for (int32_t i = 0; step && i < bodies; ++i) {
-        if (model->body[i].dofs == 0) {
-            status = perpi_prescribed_velocity(model, i, t, h, q, &f->given_v[i], &f->given_w[i]);
-            if (status != PERP_OK) {
-                return status;
-            }
-        }
+    status = step ? write_prescribed(f, in) : PERP_OK;
+    if (status != PERP_OK) {
+        return status;
     }
     f->midway =
         step && (evaluation == PERPI_EVALUATE_START || f->part != NULL) && in->settings->midway;
@@ -793,11 +833,7 @@ static perp_status write_bodies(perpi_formulation* f, perpi_purpose purpose,
             return status;
         }
     }
-    f->problem = (perp_contact_problem){.block_count = blocks, .dof_count = f->dof[blocks]};
-    f->body_dofs = f->dof[blocks];
-    f->supported = false;
-    f->layer_count = 0;
-    f->tied_count = 0;
+    begin_problem(f, blocks);
     return PERP_OK;
 }
 
@@ -830,6 +866,15 @@ static perp_status write_contacts(perpi_formulation* f, const perp_model* model,
     return PERP_OK;
 }
 
+static bool has_groups(const perp_contact* contacts, int32_t count)
+{
+    bool any = false;
+    for (int32_t i = 0; i < count && !any; ++i) {
+        any = contacts[i].group != 0;
+    }
+    return any;
+}
+
 /* Writes the groups by their numbers; in each the contacts that may push come first. A group
  * that has lost all but one member, or all members that push, is removed. */
 static perp_status write_groups(perpi_formulation* f, const perp_contact* contacts, int32_t count)
@@ -839,10 +884,6 @@ static perp_status write_groups(perpi_formulation* f, const perp_contact* contac
         const int32_t g = contacts[i].group < 0 ? -contacts[i].group : contacts[i].group;
         highest = g > highest ? g : highest;
         grouped += g != 0;
-    }
-    f->problem.group_count = 0;
-    if (highest == 0) {
-        return PERP_OK;
     }
     perp_status status =
         perpi_grow(f->context, &f->group, &f->group_capacity, (size_t)highest, sizeof *f->group);
@@ -1036,7 +1077,8 @@ perp_status perpi_formulate_at_end(perpi_formulation* f, const perpi_step_input*
     f->part = in->middle ? in->part : NULL;
     f->start_v = evaluation == PERPI_EVALUATE_REST ? NULL : in->v;
     perp_status status = write_bodies(f, PERPI_PURPOSE_STEP, evaluation, in);
-    if (status == PERP_OK) {
+    const bool layers = perpi_have_layers(in);
+    if (status == PERP_OK && layers) {
         status = perpi_layers_place(f, in);
     }
     if (status == PERP_OK) {
@@ -1047,23 +1089,23 @@ perp_status perpi_formulate_at_end(perpi_formulation* f, const perpi_step_input*
     if (status == PERP_OK && geometry) {
         correct_b_of_contacts(f, in);
     }
-    if (status == PERP_OK) {
+    if (status == PERP_OK && has_groups(in->contact, in->contact_count)) {
         status = write_groups(f, in->contact, in->contact_count);
     }
-    if (status == PERP_OK) {
+    if (status == PERP_OK && model->joint_count > 0) {
         status = perpi_formulate_joints(f, model, PERPI_PURPOSE_STEP, in->t, in->h, in->q,
                                         in->middle ? in->q_end : NULL, in->joint);
     }
-    if (status == PERP_OK) {
+    if (status == PERP_OK && model->support_points > 0) {
         status = perpi_formulate_supports(f, in);
     }
-    if (status == PERP_OK) {
+    if (status == PERP_OK && layers) {
         status = perpi_formulate_layers(f, in);
     }
-    if (status == PERP_OK) {
+    if (status == PERP_OK && (model->spring_count > 0 || model->controller_count > 0)) {
         status = perpi_formulate_forces(f, model, in->t, in->h, in->q, in->joint, in->s);
     }
-    if (status == PERP_OK) {
+    if (status == PERP_OK && f->layer_count > 0) {
         status = perpi_ties_transfer(f, model, in->contact);
     }
     if (status == PERP_OK && evaluation != PERPI_EVALUATE_START) {
@@ -1102,10 +1144,10 @@ perp_status perpi_formulate_other(perpi_formulation* f, const perp_model* model,
         const double h_gap = purpose == PERPI_PURPOSE_IMPACT ? 0.0 : h;
         status = write_contacts(f, model, f->pose, h_gap, contacts, count);
     }
-    if (status == PERP_OK) {
+    if (status == PERP_OK && has_groups(contacts, count)) {
         status = write_groups(f, contacts, count);
     }
-    if (status == PERP_OK) {
+    if (status == PERP_OK && model->joint_count > 0) {
         status = perpi_formulate_joints(f, model, purpose, 0.0, h, q, NULL, joints);
     }
     if (status == PERP_OK) {

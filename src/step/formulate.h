@@ -75,9 +75,21 @@ mat3 perpi_world_inertia(const perpi_body* body, const perpi_pose* pose);
 
 /* Force and torque about the centre of mass at time t from gravity and wrenches; not the
  * gyroscopic torque. extra: 6 numbers a body, or NULL. */
-PERP_NODISCARD perp_status perpi_external_wrench(const perp_model* model, double t,
-                                                 const perpi_pose* pose, const double* extra,
-                                                 int32_t body, vec3* force, vec3* torque);
+PERP_NODISCARD perp_status perpi_add_wrenches(const perp_model* model, double t,
+                                              const perpi_pose* pose, const double* extra,
+                                              int32_t body, vec3* force, vec3* torque);
+PERP_NODISCARD static inline perp_status perpi_external_wrench(const perp_model* model, double t,
+                                                               const perpi_pose* pose,
+                                                               const double* extra, int32_t body,
+                                                               vec3* force, vec3* torque)
+{
+    const perpi_body* b = &model->body[body];
+    *force = v3_scale(b->mass, b->gravity);
+    *torque = v3(0, 0, 0);
+    return extra == NULL && b->wrench < 0
+               ? PERP_OK
+               : perpi_add_wrenches(model, t, pose, extra, body, force, torque);
+}
 
 /* Angular velocity that the body would have at the end of the step without contacts: torque and
  * gyroscopic term, implicitly, so that angular momentum is conserved for any h. */
@@ -90,9 +102,15 @@ typedef enum perpi_hold {
     PERPI_HOLD_DAMPED, /* the velocity-product term after the middle of the step takes energy */
     PERPI_HOLD_LOST,   /* likewise: a contact that was expected to act has no impulse */
 } perpi_hold;
-/* Of a body with a contact at the point. */
-perpi_hold perpi_hold_at(const perpi_body* body, const perpi_pose* pose, vec3 w,
-                         const double point[3]);
+/* Of a body with a contact at the point. perpi_hold_against: of one whose spin changes by itself. */
+perpi_hold perpi_hold_against(const perpi_body* body, const perpi_pose* pose, vec3 w,
+                              const double point[3]);
+static inline perpi_hold perpi_hold_at(const perpi_body* body, const perpi_pose* pose, vec3 w,
+                                       const double point[3])
+{
+    return body->dofs < 6 || perpi_inertia_round(body) ? PERPI_HOLD_DAMPED /* N = 0 */
+                                                       : perpi_hold_against(body, pose, w, point);
+}
 
 /* Time within the step at which the velocity-product term is evaluated, as a part of h
  * (notation.md, "Rolling and spinning"): its end, 1, or near its middle for a body with joints
@@ -109,9 +127,18 @@ static inline bool perpi_contact_driven(const perp_model* model, const perp_cont
 /* Mean velocity of a kinematic body over the step (t, t + h), so that x(t) + h v is where it will
  * be: the gap then uses its pose at the end of the step. Static bodies: 0. q: the flat state, for a
  * body that follows its motion with limited speed. */
-PERP_NODISCARD perp_status perpi_prescribed_velocity(const perp_model* model, int32_t body,
-                                                     double t, double h, const double* q, vec3* v,
-                                                     vec3* w);
+PERP_NODISCARD perp_status perpi_kinematic_velocity(const perp_model* model, int32_t body, double t,
+                                                    double h, const double* q, vec3* v, vec3* w);
+PERP_NODISCARD static inline perp_status perpi_prescribed_velocity(const perp_model* model,
+                                                                   int32_t body, double t, double h,
+                                                                   const double* q, vec3* v,
+                                                                   vec3* w)
+{
+    *v = *w = v3(0, 0, 0);
+    return model->body[body].type == PERP_BODY_KINEMATIC
+               ? perpi_kinematic_velocity(model, body, t, h, q, v, w)
+               : PERP_OK;
+}
 
 /* Input of a joint to a step, beside the state: one for each joint. */
 typedef struct perpi_joint_input {
@@ -343,6 +370,8 @@ typedef struct perpi_step_input {
     const perpi_step_settings* settings;
 } perpi_step_input;
 
+/* Whether the spin of any body depends on whether a contact holds it. */
+bool perpi_holds_expected(const perpi_formulation* f, const perp_model* model);
 /* Whether these impulses hold the spins otherwise than the problem has it: a body without joints that was
  * expected to be held has none, or one that had lost its contact has one. */
 bool perpi_holds_differ(perpi_formulation* f, const perp_model* model, const perp_contact* contact,

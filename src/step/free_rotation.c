@@ -146,12 +146,9 @@ static const double ROLLING_DAMPING = 1.0;
  * gamma h^2/2 (N . I^-1 torque - 2 N . I^-1 N) more than at its start. The torque of a contact is
  * taken to be that of the weight: where it acts along N, as on a coin that rolls in a circle, more
  * than gamma = 1/2 adds energy. */
-perpi_hold perpi_hold_at(const perpi_body* body, const perpi_pose* pose, vec3 w,
-                         const double point[3])
+perpi_hold perpi_hold_against(const perpi_body* body, const perpi_pose* pose, vec3 w,
+                              const double point[3])
 {
-    if (body->dofs < 6 || perpi_inertia_round(body)) {
-        return PERPI_HOLD_DAMPED; /* N = 0 */
-    }
     const vec3 W = m3_tmul(pose->R, w);
     const vec3 turn = v3_cross(W, m3_mul(body->inertia, W));
     const vec3 torque =

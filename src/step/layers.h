@@ -33,6 +33,16 @@ double perpi_step_theta(const perpi_step_input* in);
 void perpi_layers_recall(const perp_model* model, bool midpoint, const perp_contact* last,
                          int32_t last_count, perp_contact* contact, int32_t count);
 
+/* Whether a contact has a layer, or the impulse of one that separated within the step. */
+static inline bool perpi_have_layers(const perpi_step_input* in)
+{
+    bool any = false;
+    for (int32_t i = 0; i < in->contact_count && !any; ++i) {
+        any = in->contact[i].layer.theta > 0.0 || in->contact[i].layer.push != 0.0;
+    }
+    return any;
+}
+
 /* While formulating: the blocks (after the bodies'), the rows of a contact on such a block, then ties
  * and cores (after the joints'). */
 PERP_NODISCARD perp_status perpi_layers_place(perpi_formulation* f, const perpi_step_input* in);

@@ -107,7 +107,7 @@ static bool had_prescribed_impact(const perpi_ledger_input* in, int32_t i)
 {
     const int32_t n = perpi_v_stride(in->model);
     bool moved = false;
-    for (int32_t k = 0; in->offset != NULL && k < n; ++k) {
+    for (int32_t k = 0; k < n; ++k) {
         moved = moved || in->offset[i * n + k] != 0.0;
     }
     return moved && in->offset[n * (int32_t)in->model->body_count + i] == 0.0;
@@ -135,11 +135,13 @@ static bool find_islands(const perpi_ledger_input* in, const perpi_momentum_work
     const int32_t bodies = (int32_t)model->body_count;
     for (int32_t i = 0; i < bodies; ++i) {
         work->island[i] = i;
-        work->held[i] =
-            (f->supported && model->body[i].support.points > 0) || had_prescribed_impact(in, i);
+        work->held[i] = (f->supported && model->body[i].support.points > 0) ||
+                        (in->offset != NULL && had_prescribed_impact(in, i));
     }
     exchange_at_contacts(in, work, in->contact, f->contact_count);
-    exchange_at_contacts(in, work, in->compression, in->compression_count);
+    if (in->compression_count > 0) {
+        exchange_at_contacts(in, work, in->compression, in->compression_count);
+    }
     for (size_t i = 0; i < in->pushed_count; ++i) {
         exchange(in, work, in->pushed[2 * i], in->pushed[2 * i + 1]);
     }

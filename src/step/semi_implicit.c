@@ -75,11 +75,8 @@ static perp_status solve_formulated(perpi_step* step, const perpi_step_input* in
         status =
             perp_contact_solve(step->solver, &step->formulation->problem, &options, true,
                                step->v_problem, step->p_problem, &step->residual, &step->report);
-        if (status == PERP_OK && step->formulation->tied_count == 0) {
-            status = perpi_step_sharpen_joints(step, options);
-        }
         if (status == PERP_OK) {
-            status = perpi_step_close_ties(step, options);
+            status = perpi_step_refine(step, &options);
         }
     }
     return status;
@@ -88,14 +85,15 @@ static perp_status solve_formulated(perpi_step* step, const perpi_step_input* in
 /* Whether contacts hold the spins of the bodies otherwise than the problem has it, by its solution. */
 static bool have_holds_changed(perpi_step* step)
 {
-    const bool start = step->smooth == NULL && step->formulation->midway &&
-                       !step->formulation->middle && step->report.outcome == PERP_OUTCOME_SOLVED;
-    if (start) {
-        perpi_unpack(step->formulation, step->model, step->v_problem, step->p_problem,
-                     step->to->contacts.item, step->to->joint);
+    perpi_formulation* f = step->formulation;
+    if (step->smooth != NULL || !f->midway || f->middle ||
+        step->report.outcome != PERP_OUTCOME_SOLVED || !perpi_holds_expected(f, step->model)) {
+        return false;
     }
-    return start && perpi_holds_differ(step->formulation, step->model, step->to->contacts.item,
-                                       (int32_t)step->to->contacts.count);
+    perpi_unpack(f, step->model, step->v_problem, step->p_problem, step->to->contacts.item,
+                 step->to->joint);
+    return perpi_holds_differ(f, step->model, step->to->contacts.item,
+                              (int32_t)step->to->contacts.count);
 }
 
 /* A contact that was expected to act holds the spin of a body at the middle of the step, and the body

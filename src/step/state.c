@@ -109,17 +109,14 @@ static perp_status wrench_vector(const perp_model* model, const perpi_wrench* wr
     return PERP_OK;
 }
 
-perp_status perpi_external_wrench(const perp_model* model, double t, const perpi_pose* pose,
-                                  const double* extra, int32_t body, vec3* force, vec3* torque)
+perp_status perpi_add_wrenches(const perp_model* model, double t, const perpi_pose* pose,
+                               const double* extra, int32_t body, vec3* force, vec3* torque)
 {
-    const perpi_body* b = &model->body[body];
-    *force = v3_scale(b->mass, b->gravity);
-    *torque = v3(0, 0, 0);
     if (extra != NULL) {
         *force = v3_add(*force, v3_from(extra + 6 * (size_t)body));
         *torque = v3_add(*torque, v3_from(extra + 6 * (size_t)body + 3));
     }
-    for (int32_t i = b->wrench; i >= 0; i = model->wrench[i].next) {
+    for (int32_t i = model->body[body].wrench; i >= 0; i = model->wrench[i].next) {
         const perpi_wrench* w = &model->wrench[i];
         vec3 f, m;
         perp_status status = wrench_vector(model, w, "force", w->force, t, &f);
@@ -139,14 +136,10 @@ perp_status perpi_external_wrench(const perp_model* model, double t, const perpi
     return PERP_OK;
 }
 
-perp_status perpi_prescribed_velocity(const perp_model* model, int32_t index, double t, double h,
-                                      const double* q, vec3* v, vec3* w)
+perp_status perpi_kinematic_velocity(const perp_model* model, int32_t index, double t, double h,
+                                     const double* q, vec3* v, vec3* w)
 {
     const perpi_body* body = &model->body[index];
-    *v = *w = v3(0, 0, 0);
-    if (body->type != PERP_BODY_KINEMATIC) {
-        return PERP_OK;
-    }
     if (body->motion.type == PERP_MOTION_NONE) {
         *v = body->v;
         *w = body->w;

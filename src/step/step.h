@@ -233,9 +233,9 @@ perp_solve_options perpi_step_options(const perpi_step* step, double tolerance);
 /* Copies the solver's answer into step->to, if it is accepted. An answer that misses a sharper
  * tolerance is accepted if it meets the scene's. */
 PERP_NODISCARD perp_status perpi_step_accept(perpi_step* step, double tolerance);
-/* Replaces the answer by the point that is recorded (layer_ties.h, gear_rows.h), and solves on to a smaller
- * tolerance while that is not within the tolerance asked for. */
-PERP_NODISCARD perp_status perpi_step_close_ties(perpi_step* step, perp_solve_options options);
+/* After a solve with these options: sharpens joints, and replaces the answer by the point that is recorded
+ * (layer_ties.h, gear_rows.h). Nothing where there are neither. */
+PERP_NODISCARD perp_status perpi_step_refine(perpi_step* step, const perp_solve_options* options);
 /* The residual is relative to the terms of a row, and the impulses of a light body between heavy ones are
  * much larger than its motion: where an answer opens joints by more than a part of 1e-7 of their size, or of a radian, it
  * is solved on to a smaller tolerance. */

@@ -21,10 +21,15 @@ perpi_step_input perpi_step_inputs(const perpi_step* step)
                               .extra = step->has_extra ? step->extra : NULL,
                               .contact = step->to->contacts.item,
                               .contact_count = (int32_t)step->to->contacts.count,
+                              .hold = NULL,
+                              .acted = false,
                               .joint = step->input,
                               .s = step->from->memory,
                               .q_end = step->q_from,
                               .v_end = step->v_from,
+                              .middle = false,
+                              .rolls = false,
+                              .part = NULL,
                               .settings = &step->settings};
 }
 
@@ -113,7 +118,9 @@ static bool has_gears(const perpi_formulation* f)
     return any;
 }
 
-perp_status perpi_step_close_ties(perpi_step* step, perp_solve_options options)
+/* Replaces the answer by the point that is recorded (layer_ties.h, gear_rows.h), and solves on to a smaller
+ * tolerance while that is not within the tolerance asked for. */
+static perp_status close_ties(perpi_step* step, perp_solve_options options)
 {
     enum { MAX_MORE = 3 };
     static const double SHARPER = 1e-2;
@@ -154,6 +161,19 @@ perp_status perpi_step_close_ties(perpi_step* step, perp_solve_options options)
     return status;
 }
 
+perp_status perpi_step_refine(perpi_step* step, const perp_solve_options* options)
+{
+    const perpi_formulation* f = step->formulation;
+    perp_status status = PERP_OK;
+    if (f->joint_count > 0 && f->tied_count == 0) {
+        status = perpi_step_sharpen_joints(step, *options);
+    }
+    if (status == PERP_OK && (f->joint_count > 0 || f->tied_count > 0)) {
+        status = close_ties(step, *options);
+    }
+    return status;
+}
+
 perp_status perpi_step_check(perpi_step* step, bool* within)
 {
     const perp_contact_problem* P = &step->formulation->problem;
@@ -174,11 +194,8 @@ perp_status perpi_step_solve_to(perpi_step* step, double tolerance)
     perp_status status =
         perp_contact_solve(step->solver, &step->formulation->problem, &options, true,
                            step->v_problem, step->p_problem, &step->residual, &step->report);
-    if (status == PERP_OK && step->formulation->tied_count == 0) {
-        status = perpi_step_sharpen_joints(step, options);
-    }
     if (status == PERP_OK) {
-        status = perpi_step_close_ties(step, options);
+        status = perpi_step_refine(step, &options);
     }
     return status == PERP_OK ? perpi_step_accept(step, tolerance) : status;
 }

@@ -19,6 +19,14 @@ bool __wrap_perpi_chol_factor(int32_t n, const double* A, double* L)
     return __real_perpi_chol_factor(n, A, L);
 }
 
+bool __real_perpi_chol_factor_apart(const double* A, double* L);
+bool __wrap_perpi_chol_factor_apart(const double* A, double* L);
+bool __wrap_perpi_chol_factor_apart(const double* A, double* L)
+{
+    ++factorisations;
+    return __real_perpi_chol_factor_apart(A, L);
+}
+
 perp_contact_residual __real_perp_contact_check_residual(const perp_contact_problem* problem,
                                                          const double* v, const double* p,
                                                          double* work);
