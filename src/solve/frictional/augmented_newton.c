@@ -48,14 +48,14 @@ enum {
 
 #define LAMBDA_MAX 1.0
 #define LAMBDA_MIN 1e-12
-#define LAMBDA_CONVEX 1e-5 /* smallest lambda of convex steps, between which s changes */
-#define LAMBDA_CHANGED 0.1 /* largest first lambda after a change at few contacts */
-#define LAMBDA_ROOT 0.05   /* first lambda, relative to the root of the residual; ... */
-#define LAW_ROOT 0.1       /* ... of the law at once, after a change of choices */
-#define INNER_RATIO 3e-3   /* |f| of a proximal step, relative to the residual where it began */
+#define LAMBDA_CONVEX 1e-5    /* smallest lambda of convex steps, between which s changes */
+#define LAMBDA_CHANGED 0.1    /* largest first lambda after a change at few contacts */
+#define LAMBDA_ROOT 0.1       /* first lambda, relative to the root of the residual; ... */
+#define LAMBDA_ROOT_PILE 0.05 /* ... from LOCAL_MIN constraints on */
+#define INNER_RATIO 3e-3      /* |f| of a proximal step, relative to the residual where it began */
 #define COARSE 1e-6 /* an accuracy beyond which nothing more is done for the next step's sake */
-#define QUICKLY                                                                                    \
-    0.3 /* of the residual: beyond options.enough a proximal step that leaves more of it is the last */
+/* Of the residual of a pile (LOCAL_MIN): beyond options.enough a proximal step that leaves more of it is the last. */
+#define QUICKLY 0.3
 #define NEAR 0.02        /* residual below which the law itself is tried */
 #define LOOSE 0.5        /* of the contacts act: Newton's method goes first */
 #define CHOICE_NEAR 1e-3 /* residual below which choices are made again */
@@ -751,7 +751,8 @@ static void begin_steps(bodies* s, course* k)
 {
     perpi_body_velocities(&s->matrix, k->P, s->delassus.Y.at, k->P->b, s->x, s->uc);
     set_support(s, k->P, s->uc);
-    const double near = LAMBDA_ROOT * sqrt(k->now);
+    const bool pile = k->P->constraint_count >= LOCAL_MIN;
+    const double near = (pile ? LAMBDA_ROOT_PILE : LAMBDA_ROOT) * sqrt(k->now);
     k->lambda = near < s->set.regularisation ? near : s->set.regularisation;
     k->least = k->now;
     k->convex = !(k->now < NEAR);
@@ -761,7 +762,7 @@ static void begin_steps(bodies* s, course* k)
 /* The law at once, also from a point far from it: after a change at few contacts. */
 static void begin_law(course* k)
 {
-    const double near = LAW_ROOT * sqrt(k->now);
+    const double near = LAMBDA_ROOT * sqrt(k->now);
     if (k->choice != NULL) {
         k->lambda = near < LAMBDA_CHANGED ? near : LAMBDA_CHANGED;
     }
@@ -826,8 +827,8 @@ static void proximal_round(bodies* s, course* k)
     for (int32_t i = 0; i < P->row_count; ++i) {
         s->trial_d[i] = s->c[i] + (isfinite(off) ? s->d[i] : 0.0);
     }
-    k->out.over = check_point(s, k, s->trial_d) ||
-                  (k->out.reached && !(k->now < QUICKLY * before) && k->choice == NULL);
+    const bool slow = P->constraint_count >= LOCAL_MIN && !(k->now < QUICKLY * before);
+    k->out.over = check_point(s, k, s->trial_d) || (k->out.reached && slow && k->choice == NULL);
     if (k->out.over) {
         return;
     }
