@@ -364,11 +364,15 @@ static perp_status place_numbers(perpi_fronts* t)
         perpi_front* f = &t->front[j];
         const size_t n = (size_t)f->n, m = (size_t)f->m;
         f->D = value;
-        f->U = value + n * n;
-        f->L = value + n * n + n * m;
-        value += n * n + 2 * n * m;
+        f->L = value + n * n;
+        value += n * n + n * m;
         f->w = vector;
         vector += m;
+    }
+    for (int32_t j = t->count - 1; j >= 0; --j) { /* the order in which a solve reads them */
+        perpi_front* f = &t->front[j];
+        f->U = value;
+        value += (size_t)f->n * (size_t)f->m;
     }
     t->value_count = value;
     t->vector_count = vector;

@@ -5,6 +5,8 @@
  * Notation   A front eliminates n rows; m later rows meet them. D (n x n), U (n x m), L (m x n) are
  *            its part of the factors, row-major; C (m x m) is its contribution to later rows:
  *                C = sum of the children's C - L D^-1 U
+ *            In memory D and L of all fronts follow each other, as the forward substitution reads them,
+ *            then their U from the last front to the first, as the backward one does
  * Why        Beside block_lu.c, which subtracts the products of a node of six rows at once from all
  *            later nodes: rows of bodies with nearly the same later neighbours are eliminated
  *            together, so the products are large and in the cache. And a front needs its children

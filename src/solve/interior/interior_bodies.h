@@ -51,7 +51,7 @@ void perpi_interior_track(perpi_interior_bodies* s, const perpi_interior_task* t
                           int32_t* factorisations);
 
 /* ---- shared by the files of the method: interior_bodies.c, _point.c, _direction.c, _track.c, _descend.c,
- * _pairs.c, _planar.c ----*/
+ * _pairs.c, _cones.c ----*/
 
 #define PERPI_INTERIOR_TURN 0.7 /* rad: the direction of sliding turns by no more in a step */
 
@@ -153,9 +153,9 @@ void perpi_interior_residuals(perpi_interior_bodies* s);
 
 /* The blocks D of the matrix. False: the iterate is on the boundary by rounding. */
 bool perpi_interior_blocks(perpi_interior_bodies* s);
-/* interior_bodies_planar.c: those of contacts i to i + PERPI_INTERIOR_LANES - 1, cones of two rows. */
+/* interior_bodies_cones.c: those of PERPI_INTERIOR_LANES contacts, cones of 2 or 3 rows without polar coordinates. */
 enum { PERPI_INTERIOR_LANES = 4 };
-bool perpi_interior_planar_blocks(perpi_interior_bodies* s, int32_t i);
+bool perpi_interior_cone_blocks(perpi_interior_bodies* s, int32_t rows, const int32_t* contact);
 /* The direction that asks for the product `target` of every pair, with the second-order terms of `of` (NULL:
  * none). */
 void perpi_interior_find(perpi_interior_bodies* s, perpi_body_matrix* matrix, double target,

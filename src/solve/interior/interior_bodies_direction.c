@@ -152,26 +152,48 @@ typedef struct block_job {
     atomic_bool bad;
 } block_job;
 
-/* Whether the contacts from i on are cones of two rows, as many as are taken at once. */
-static bool begins_planar(const perpi_interior_bodies* s, int32_t i, int32_t end)
+/* Whether contact i can be taken with others of as many rows. */
+static bool is_plain_cone(const perpi_interior_bodies* s, int32_t i)
 {
-    bool planar = i + PERPI_INTERIOR_LANES <= end;
-    for (int32_t k = i; planar && k < i + PERPI_INTERIOR_LANES; ++k) {
-        planar = s->law_of[k] == LAW_CONE && s->P->constraint[k].rows == 2;
+    const int32_t m = s->P->constraint[i].rows;
+    return s->law_of[i] == LAW_CONE && (m == 2 || m == 3) && !perpi_interior_polar(s, i, m);
+}
+
+/* Cones of two rows and of three wait until there are as many as are taken at once. */
+static bool fill_blocks(perpi_interior_bodies* s, int32_t begin, int32_t end)
+{
+    int32_t waiting[2][PERPI_INTERIOR_LANES], count[2] = {0, 0};
+    for (int32_t i = begin; i < end; ++i) {
+        if (!is_plain_cone(s, i)) {
+            if (!fill_block(s, i)) {
+                return false;
+            }
+            continue;
+        }
+        const int32_t m = s->P->constraint[i].rows, kind = m - 2;
+        waiting[kind][count[kind]++] = i;
+        if (count[kind] < PERPI_INTERIOR_LANES) {
+            continue;
+        }
+        count[kind] = 0;
+        if (!perpi_interior_cone_blocks(s, m, waiting[kind])) {
+            return false;
+        }
     }
-    return planar;
+    bool good = true;
+    for (int kind = 0; kind < 2; ++kind) {
+        for (int32_t k = 0; good && k < count[kind]; ++k) {
+            good = fill_block(s, waiting[kind][k]);
+        }
+    }
+    return good;
 }
 
 static void blocks_part(int32_t begin, int32_t end, void* data)
 {
     block_job* job = data;
-    for (int32_t i = begin, count; i < end; i += count) {
-        const bool planar = begins_planar(job->s, i, end);
-        count = planar ? PERPI_INTERIOR_LANES : 1;
-        if (!(planar ? perpi_interior_planar_blocks(job->s, i) : fill_block(job->s, i))) {
-            atomic_store(&job->bad, true);
-            return;
-        }
+    if (!fill_blocks(job->s, begin, end)) {
+        atomic_store(&job->bad, true);
     }
 }
 

@@ -290,80 +290,96 @@ TEST(the_interior_point_method_reaches_columns_solved_by_hand)
     close_bench(&m);
 }
 
-/* ---- blocks of planar contacts --------------------------------------------------------------------------*/
+/* ---- blocks of contacts ---------------------------------------------------------------------------------*/
 
-/* p and z inside their cones, of all sizes and depths. */
-static void random_point(uint64_t* random, perpi_interior_bodies* s)
+/* p and z inside their cones of n rows, of all sizes and depths. */
+static void random_point(uint64_t* random, int32_t n, perpi_interior_bodies* s)
 {
     for (int32_t i = 0; i < CONTACTS; ++i) {
-        double* const each[] = {s->p + 2 * i, s->z + 2 * i};
+        double* const each[] = {s->p + n * i, s->z + n * i};
         for (int k = 0; k < 2; ++k) {
             const double size = pow(10.0, test_uniform(random, -6, 6));
-            each[k][1] =
-                test_uniform(random, 0, 1) < 0.1 ? 0.0 : size * test_uniform(random, -1, 1);
-            each[k][0] = fabs(each[k][1]) + size * pow(10.0, test_uniform(random, -8, 1));
+            double square = 0.0;
+            for (int32_t r = 1; r < n; ++r) {
+                each[k][r] =
+                    test_uniform(random, 0, 1) < 0.1 ? 0.0 : size * test_uniform(random, -1, 1);
+                square += each[k][r] * each[k][r];
+            }
+            each[k][0] = sqrt(square) + size * pow(10.0, test_uniform(random, -8, 1));
         }
         s->w[i] = pow(10.0, test_uniform(random, -6, 6));
+        s->polar[i] = false;
     }
 }
 
-typedef struct planar_block {
-    double D[4], R[4], k, S;
-    double eta, inverse, root, w[2], lambda[2], unit[2];
-} planar_block;
+typedef struct block {
+    double D[9], R[9], k[2], S[4];
+    double eta, inverse, root, w[3], lambda[3], unit[3];
+} block;
 
-static planar_block block_of(const perpi_interior_bodies* s, int32_t i)
+static block block_of(const perpi_interior_bodies* s, int32_t n, int32_t i)
 {
     const perpi_soc_scaling* c = &s->cone[i];
-    planar_block b = {
-        .k = s->k[3 * i], .S = s->S[9 * i], .eta = c->eta, .inverse = c->inverse, .root = c->root};
-    memcpy(b.D, s->D + 12 * (ptrdiff_t)i, sizeof b.D);
-    memcpy(b.R, s->R + 12 * (ptrdiff_t)i, sizeof b.R);
-    memcpy(b.w, c->w, sizeof b.w);
-    memcpy(b.lambda, c->lambda, sizeof b.lambda);
-    memcpy(b.unit, c->unit, sizeof b.unit);
+    const size_t row = (size_t)n * (size_t)i, m = (size_t)n;
+    block b = {.eta = c->eta, .inverse = c->inverse, .root = c->root};
+    memcpy(b.k, s->k + 3 * (size_t)i, (m - 1) * sizeof *b.k);
+    memcpy(b.S, s->S + 9 * (size_t)i, (m - 1) * (m - 1) * sizeof *b.S);
+    memcpy(b.D, s->D + PERPI_BODY_ROWS_MAX * row, m * m * sizeof *b.D);
+    memcpy(b.R, s->R + PERPI_BODY_ROWS_MAX * row, m * m * sizeof *b.R);
+    memcpy(b.w, c->w, m * sizeof *b.w);
+    memcpy(b.lambda, c->lambda, m * sizeof *b.lambda);
+    memcpy(b.unit, c->unit, m * sizeof *b.unit);
     return b;
 }
 
-/* Contacts between others that have no friction are taken one by one. */
-TEST(four_planar_contacts_at_once_have_the_bits_of_one_after_the_other)
+/* Where fewer than four contacts have friction they are taken one by one. */
+static void check_alone(perpi_interior_bodies* s, int32_t n, const block* together)
 {
-    bench m;
-    open_bench(&m);
-    column* c = make(&cases[4].make);
-    const perpi_interior_task task = task_of(&m, &c->P);
-    perpi_interior_bodies* s = m.interior;
-    REQUIRE_OK(perpi_interior_track_begin(s, &task));
-    uint64_t random = 1;
-    for (int trial = 0; trial < 200; ++trial) {
-        planar_block together[CONTACTS];
-        random_point(&random, s);
-        s->coupling = trial % 3 == 0 ? 0.5 : 1.0;
-        s->regularisation = pow(10.0, test_uniform(&random, -12, 0));
+    enum { APART = CONTACTS / (PERPI_INTERIOR_LANES - 1) };
+    for (int32_t first = 0; first < APART; ++first) {
+        for (int32_t i = 0; i < CONTACTS; ++i) {
+            s->law_of[i] = i % APART == first ? LAW_CONE : LAW_NORMAL;
+        }
         REQUIRE(perpi_interior_blocks(s));
-        for (int32_t i = 0; i < CONTACTS; ++i) {
-            together[i] = block_of(s, i);
+        for (int32_t i = first; i < CONTACTS; i += APART) {
+            const block alone = block_of(s, n, i);
+            CHECK(memcmp(&alone, &together[i], sizeof alone) == 0);
         }
-        for (int32_t first = 0; first < 2; ++first) {
-            for (int32_t i = 0; i < CONTACTS; ++i) {
-                s->law_of[i] = i % 2 == first ? LAW_CONE : LAW_NORMAL;
-            }
-            REQUIRE(perpi_interior_blocks(s));
-            for (int32_t i = first; i < CONTACTS; i += 2) {
-                const planar_block alone = block_of(s, i);
-                CHECK(memcmp(&alone, &together[i], sizeof alone) == 0);
-            }
-        }
-        for (int32_t i = 0; i < CONTACTS; ++i) {
-            s->law_of[i] = LAW_CONE;
-        }
-        const double normal = s->z[2 * (trial % CONTACTS)];
-        s->z[2 * (trial % CONTACTS)] = trial % 2 == 0 ? NAN : 0.0; /* not inside */
-        CHECK(!perpi_interior_blocks(s));
-        s->z[2 * (trial % CONTACTS)] = normal;
     }
-    free(c);
-    close_bench(&m);
+    for (int32_t i = 0; i < CONTACTS; ++i) {
+        s->law_of[i] = LAW_CONE;
+    }
+}
+
+TEST(four_contacts_at_once_have_the_bits_of_one_after_the_other)
+{
+    for (int32_t n = 2; n <= 3; ++n) {
+        bench m;
+        open_bench(&m);
+        column* c = make(&cases[n == 2 ? 4 : 0].make);
+        const perpi_interior_task task = task_of(&m, &c->P);
+        perpi_interior_bodies* s = m.interior;
+        REQUIRE_OK(perpi_interior_track_begin(s, &task));
+        uint64_t random = 1;
+        for (int trial = 0; trial < 200; ++trial) {
+            block together[CONTACTS];
+            random_point(&random, n, s);
+            s->coupling = trial % 3 == 0 ? 0.5 : 1.0;
+            s->regularisation = pow(10.0, test_uniform(&random, -12, 0));
+            REQUIRE(perpi_interior_blocks(s));
+            for (int32_t i = 0; i < CONTACTS; ++i) {
+                together[i] = block_of(s, n, i);
+            }
+            check_alone(s, n, together);
+            double* z = &s->z[n * (trial % CONTACTS)];
+            const double normal = *z;
+            *z = trial % 2 == 0 ? NAN : 0.0; /* not inside */
+            CHECK(!perpi_interior_blocks(s));
+            *z = normal;
+        }
+        free(c);
+        close_bench(&m);
+    }
 }
 
 /* ---- folds of the central path --------------------------------------------------------------------------*/
