@@ -67,6 +67,7 @@ void perpi_formulation_destroy(perpi_formulation* f)
     perpi_free(context, f->layer);
     perpi_free(context, f->tie);
     perpi_free(context, f->tied);
+    perpi_free(context, f->view);
     perpi_free(context, f->force);
     perpi_free(context, f->check);
     perpi_free(context, f->way);
@@ -489,11 +490,47 @@ perp_status perpi_formulation_blocks(perpi_formulation* f, size_t blocks)
     return grow_for_bodies(f, blocks);
 }
 
+static bool same_arms(const perpi_row* row, int side)
+{
+    const vec3 a = row[0].arm[side], b = row[1].arm[side], c = row[2].arm[side];
+    return a.x == b.x && a.y == b.y && a.z == b.z && a.x == c.x && a.y == c.y && a.z == c.z;
+}
+
+/* Whether the first three rows are those of a point, along the axes of the world (perpi_joint_hold_point). */
+static bool holds_point(const perpi_row* row, int32_t rows, int side)
+{
+    if (rows < 3) {
+        return false;
+    }
+    const vec3 a = row[0].dir, b = row[1].dir, c = row[2].dir;
+    return a.x == 1.0 && a.y == 0.0 && a.z == 0.0 && b.x == 0.0 && b.y == 1.0 && b.z == 0.0 &&
+           c.x == 0.0 && c.y == 0.0 && c.z == 1.0 && !row[0].angular && !row[1].angular &&
+           !row[2].angular && same_arms(row, side);
+}
+
+/* Their Jacobian [1, -[r]], r the arm that they share. */
+static void write_point_rows(double sign, vec3 r, double* J)
+{
+    const vec3 s = v3_scale(sign, r);
+    J[0] = J[7] = J[14] = sign;
+    J[1] = J[2] = J[3] = J[6] = J[8] = J[10] = J[12] = J[13] = J[17] = 0.0;
+    J[4] = s.z;
+    J[5] = -s.y;
+    J[9] = -s.z;
+    J[11] = s.x;
+    J[15] = s.y;
+    J[16] = -s.x;
+}
+
 double* perpi_joint_jacobian(const perp_model* model, int32_t body, int side, const perpi_row* row,
                              int32_t rows, double* J)
 {
     const perpi_body* b = &model->body[body];
     const double sign = side == 0 ? -1.0 : 1.0;
+    if (b->dofs == 6 && holds_point(row, rows, side)) {
+        write_point_rows(sign, row[0].arm[side], J);
+        row += 3, rows -= 3, J += 18;
+    }
     for (int32_t i = 0; i < rows; ++i, J += b->dofs) {
         if (!row[i].angular && b->dofs == 6) {
             write_row(3, 6, sign, row[i].dir, row[i].arm[side], J); /* unrolled */
@@ -1032,6 +1069,7 @@ perp_status perpi_formulate_at_end(perpi_formulation* f, const perpi_step_input*
     f->h = in->h;
     f->theta = in->middle ? 0.5 : perpi_step_theta(in);
     f->middle = in->middle;
+    f->again = in->again;
     f->rolls = in->rolls;
     f->part = in->middle ? in->part : NULL;
     f->start_v = evaluation == PERPI_EVALUATE_REST ? NULL : in->v;
@@ -1094,7 +1132,7 @@ perp_status perpi_formulate_other(perpi_formulation* f, const perp_model* model,
     const perpi_joint_input* joints = at->joint;
     PERP_ASSERT(purpose != PERPI_PURPOSE_STEP);
     const perpi_step_input in = {.model = model, .h = h, .q = q, .v = v};
-    f->middle = f->rolls = false;
+    f->middle = f->rolls = f->again = false;
     f->part = NULL;
     f->start_v = purpose == PERPI_PURPOSE_IMPACT ? v : NULL;
     perp_status status = write_bodies(f, purpose, PERPI_EVALUATE_START, &in);

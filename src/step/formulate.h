@@ -230,6 +230,8 @@ struct perpi_formulation {
     const double*
         start_v;         /* flat velocities at the start, for rotors; NULL: no inertia. Borrowed */
     bool middle;         /* a middle step (middle.c): `end` are the poses of its middle */
+    bool again;          /* of the input */
+    const double* q_end; /* likewise, of a middle step. Borrowed */
     bool rolls;          /* and its contacts are those of the middle (roll.c) */
     const uint8_t* part; /* of the input. Borrowed */
     perpi_frame_tie* tie;
@@ -241,6 +243,8 @@ struct perpi_formulation {
     struct perpi_tied* tied; /* bodies with ties: layer_ties.c */
     int32_t tied_count;
     size_t tied_capacity;
+    perpi_joint_view* view; /* of a middle step, per joint: at the start, then at the end */
+    size_t view_capacity;
     double* force; /* k + J' p, where there are ties */
     size_t force_capacity;
     double* check; /* scratch of a residual check, where there are ties */
@@ -337,6 +341,7 @@ typedef struct perpi_step_input {
     const double *q_end, *v_end;
     /* A middle step (middle.c): v_end are its mean velocities, which lead from q to q_end. */
     bool middle;
+    bool again; /* likewise: q and turns are those of the last problem of f, a middle step's, too */
     bool rolls; /* likewise, and `contact` are those of the middle (roll.c) */
     const uint8_t*
         part; /* per body: its perpi_step_part in such a step; NULL: all bodies have the middle */
