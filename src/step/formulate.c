@@ -42,6 +42,8 @@ void perpi_formulation_destroy(perpi_formulation* f)
     perpi_free(context, f->block_of);
     perpi_free(context, f->pose);
     perpi_free(context, f->end);
+    perpi_free(context, f->inertia);
+    perpi_free(context, f->spin);
     perpi_free(context, f->given_v);
     perpi_free(context, f->given_w);
     perpi_free(context, f->M);
@@ -89,6 +91,12 @@ static perp_status grow_for_bodies(perpi_formulation* f, size_t n)
     }
     if (status == PERP_OK) {
         status = perpi_grow(c, &f->end, &f->end_capacity, n, sizeof *f->end);
+    }
+    if (status == PERP_OK) {
+        status = perpi_grow(c, &f->inertia, &f->inertia_capacity, n, sizeof *f->inertia);
+    }
+    if (status == PERP_OK) {
+        status = perpi_grow(c, &f->spin, &f->spin_capacity, n, sizeof *f->spin);
     }
     if (status == PERP_OK) {
         status = perpi_grow(c, &f->given_v, &f->given_v_capacity, n, sizeof *f->given_v);
@@ -264,7 +272,11 @@ static perp_status write_block(perpi_formulation* f, const perp_model* model, in
         spin = m3_mul(I, perpi_free_rate(b, pose, w, part * h, v3_scale(1.0 / part, torque)));
         f->gyroscopic[body] = v3_sub(spin, v3_madd(m3_mul(I, w), h, torque));
     } else {
-        spin = v3_madd(m3_mul(perpi_world_inertia(b, &f->pose[body]), w), h, torque);
+        if (!f->again) { /* else q and v are those of the problem before */
+            f->spin[body] = m3_mul(perpi_world_inertia(b, &f->pose[body]), w);
+        }
+        f->inertia[body] = I;
+        spin = v3_madd(f->spin[body], h, torque);
     }
     for (int i = 0; i < 3; ++i) {
         for (int j = 0; j < 3; ++j) {
@@ -734,9 +746,7 @@ static void add_chord_term(perpi_formulation* f, const perpi_step_input* in, int
     if (perpi_inertia_round(body) || !perpi_turns_by_chord(in, i)) {
         return;
     }
-    const vec3 L =
-        m3_mul(perpi_world_inertia(body, &f->pose[i]), perpi_state_rate(in->model, in->v, i));
-    const vec3 g = perpi_chord_term(in, i, perpi_world_inertia(body, &f->end[i]), L,
+    const vec3 g = perpi_chord_term(in, i, f->inertia[i], f->spin[i],
                                     perpi_state_rate(in->model, in->v_end, i));
     f->gyroscopic[i] = g;
     v3_to(v3_add(v3_from(k + 3), g), k + 3);

@@ -196,6 +196,8 @@ struct perpi_formulation {
     int32_t* block_of; /* per body: block, or -1 */
     perpi_pose* pose;  /* per body, at the start of the step */
     perpi_pose* end;   /* at its end, where the stepper evaluates laws there */
+    mat3* inertia;     /* per body that turns: in world axes at `end`, where that is evaluated */
+    vec3* spin;        /* likewise: angular momentum at the start of the step */
     vec3* given_v;     /* per body: prescribed velocity over the step */
     vec3* given_w;
     double *M, *k, *J, *b, *lower, *upper, *compliance, *b_error;
@@ -212,7 +214,7 @@ struct perpi_formulation {
     size_t group_capacity, member_capacity;
     size_t body_room; /* bodies for which the arrays of bodies have room */
     size_t dof_capacity, block_capacity, pose_capacity, end_capacity, given_v_capacity,
-        given_w_capacity;
+        given_w_capacity, inertia_capacity, spin_capacity;
     size_t M_capacity, k_capacity, J_capacity, b_capacity, constraint_capacity;
     size_t lower_capacity, upper_capacity, compliance_capacity, place_capacity, b_error_capacity;
     size_t given_capacity, applied_capacity, gyroscopic_capacity, hold_capacity, nearest_capacity;

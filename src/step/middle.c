@@ -197,14 +197,11 @@ static mat3 m3_at(const double* a)
  * the term g of a body that turns by the chord. */
 static mat3 momentum_slope(const perpi_step* step, const perpi_step_input* in, int32_t body, vec3 w)
 {
-    const perpi_body* b = &step->model->body[body];
-    const mat3 I = perpi_world_inertia(b, &step->formulation->end[body]);
+    const mat3 I = step->formulation->inertia[body]; /* not round */
     const vec3 L = m3_mul(I, w);
     mat3 D;
     if (perpi_turns_by_chord(in, body)) {
-        const mat3 start = perpi_world_inertia(b, &step->formulation->pose[body]);
-        const vec3 before = m3_mul(start, perpi_state_rate(step->model, step->v_from, body));
-        D = perpi_chord_slope(in, body, I, before, w);
+        D = perpi_chord_slope(in, body, I, step->formulation->spin[body], w);
         for (int n = 0; n < 9; ++n) {
             D.m[n / 3][n % 3] -= I.m[n / 3][n % 3];
         }
