@@ -42,6 +42,8 @@ void perpi_formulation_destroy(perpi_formulation* f)
     perpi_free(context, f->block_of);
     perpi_free(context, f->pose);
     perpi_free(context, f->end);
+    perpi_free(context, f->inertia);
+    perpi_free(context, f->spin);
     perpi_free(context, f->given_v);
     perpi_free(context, f->given_w);
     perpi_free(context, f->M);
@@ -67,6 +69,7 @@ void perpi_formulation_destroy(perpi_formulation* f)
     perpi_free(context, f->layer);
     perpi_free(context, f->tie);
     perpi_free(context, f->tied);
+    perpi_free(context, f->view);
     perpi_free(context, f->force);
     perpi_free(context, f->check);
     perpi_free(context, f->way);
@@ -88,6 +91,12 @@ static perp_status grow_for_bodies(perpi_formulation* f, size_t n)
     }
     if (status == PERP_OK) {
         status = perpi_grow(c, &f->end, &f->end_capacity, n, sizeof *f->end);
+    }
+    if (status == PERP_OK) {
+        status = perpi_grow(c, &f->inertia, &f->inertia_capacity, n, sizeof *f->inertia);
+    }
+    if (status == PERP_OK) {
+        status = perpi_grow(c, &f->spin, &f->spin_capacity, n, sizeof *f->spin);
     }
     if (status == PERP_OK) {
         status = perpi_grow(c, &f->given_v, &f->given_v_capacity, n, sizeof *f->given_v);
@@ -266,7 +275,11 @@ static perp_status write_block(perpi_formulation* f, const perp_model* model, in
         spin = m3_mul(I, perpi_free_rate(b, pose, w, part * h, v3_scale(1.0 / part, torque)));
         f->gyroscopic[body] = v3_sub(spin, v3_madd(m3_mul(I, w), h, torque));
     } else {
-        spin = v3_madd(m3_mul(perpi_world_inertia(b, &f->pose[body]), w), h, torque);
+        if (!f->again) { /* else q and v are those of the problem before */
+            f->spin[body] = m3_mul(perpi_world_inertia(b, &f->pose[body]), w);
+        }
+        f->inertia[body] = I;
+        spin = v3_madd(f->spin[body], h, torque);
     }
     for (int i = 0; i < 3; ++i) {
         for (int j = 0; j < 3; ++j) {
@@ -492,11 +505,47 @@ perp_status perpi_formulation_blocks(perpi_formulation* f, size_t blocks)
     return grow_for_bodies(f, blocks);
 }
 
+static bool same_arms(const perpi_row* row, int side)
+{
+    const vec3 a = row[0].arm[side], b = row[1].arm[side], c = row[2].arm[side];
+    return a.x == b.x && a.y == b.y && a.z == b.z && a.x == c.x && a.y == c.y && a.z == c.z;
+}
+
+/* Whether the first three rows are those of a point, along the axes of the world (perpi_joint_hold_point). */
+static bool holds_point(const perpi_row* row, int32_t rows, int side)
+{
+    if (rows < 3) {
+        return false;
+    }
+    const vec3 a = row[0].dir, b = row[1].dir, c = row[2].dir;
+    return a.x == 1.0 && a.y == 0.0 && a.z == 0.0 && b.x == 0.0 && b.y == 1.0 && b.z == 0.0 &&
+           c.x == 0.0 && c.y == 0.0 && c.z == 1.0 && !row[0].angular && !row[1].angular &&
+           !row[2].angular && same_arms(row, side);
+}
+
+/* Their Jacobian [1, -[r]], r the arm that they share. */
+static void write_point_rows(double sign, vec3 r, double* J)
+{
+    const vec3 s = v3_scale(sign, r);
+    J[0] = J[7] = J[14] = sign;
+    J[1] = J[2] = J[3] = J[6] = J[8] = J[10] = J[12] = J[13] = J[17] = 0.0;
+    J[4] = s.z;
+    J[5] = -s.y;
+    J[9] = -s.z;
+    J[11] = s.x;
+    J[15] = s.y;
+    J[16] = -s.x;
+}
+
 double* perpi_joint_jacobian(const perp_model* model, int32_t body, int side, const perpi_row* row,
                              int32_t rows, double* J)
 {
     const perpi_body* b = &model->body[body];
     const double sign = side == 0 ? -1.0 : 1.0;
+    if (b->dofs == 6 && holds_point(row, rows, side)) {
+        write_point_rows(sign, row[0].arm[side], J);
+        row += 3, rows -= 3, J += 18;
+    }
     for (int32_t i = 0; i < rows; ++i, J += b->dofs) {
         if (!row[i].angular && b->dofs == 6) {
             write_row(3, 6, sign, row[i].dir, row[i].arm[side], J); /* unrolled */
@@ -707,9 +756,7 @@ static void add_chord_term(perpi_formulation* f, const perpi_step_input* in, int
     if (perpi_inertia_round(body) || !perpi_turns_by_chord(in, i)) {
         return;
     }
-    const vec3 L =
-        m3_mul(perpi_world_inertia(body, &f->pose[i]), perpi_state_rate(in->model, in->v, i));
-    const vec3 g = perpi_chord_term(in, i, perpi_world_inertia(body, &f->end[i]), L,
+    const vec3 g = perpi_chord_term(in, i, f->inertia[i], f->spin[i],
                                     perpi_state_rate(in->model, in->v_end, i));
     f->gyroscopic[i] = g;
     v3_to(v3_add(v3_from(k + 3), g), k + 3);
@@ -1073,6 +1120,7 @@ perp_status perpi_formulate_at_end(perpi_formulation* f, const perpi_step_input*
     f->h = in->h;
     f->theta = in->middle ? 0.5 : perpi_step_theta(in);
     f->middle = in->middle;
+    f->again = in->again;
     f->rolls = in->rolls;
     f->part = in->middle ? in->part : NULL;
     f->start_v = evaluation == PERPI_EVALUATE_REST ? NULL : in->v;
@@ -1136,7 +1184,7 @@ perp_status perpi_formulate_other(perpi_formulation* f, const perp_model* model,
     const perpi_joint_input* joints = at->joint;
     PERP_ASSERT(purpose != PERPI_PURPOSE_STEP);
     const perpi_step_input in = {.model = model, .h = h, .q = q, .v = v};
-    f->middle = f->rolls = false;
+    f->middle = f->rolls = f->again = false;
     f->part = NULL;
     f->start_v = purpose == PERPI_PURPOSE_IMPACT ? v : NULL;
     perp_status status = write_bodies(f, purpose, PERPI_EVALUATE_START, &in);

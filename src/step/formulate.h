@@ -223,6 +223,8 @@ struct perpi_formulation {
     int32_t* block_of; /* per body: block, or -1 */
     perpi_pose* pose;  /* per body, at the start of the step */
     perpi_pose* end;   /* at its end, where the stepper evaluates laws there */
+    mat3* inertia;     /* per body that turns: in world axes at `end`, where that is evaluated */
+    vec3* spin;        /* likewise: angular momentum at the start of the step */
     vec3* given_v;     /* per body: prescribed velocity over the step */
     vec3* given_w;
     double *M, *k, *J, *b, *lower, *upper, *compliance, *b_error;
@@ -239,7 +241,7 @@ struct perpi_formulation {
     size_t group_capacity, member_capacity;
     size_t body_room; /* bodies for which the arrays of bodies have room */
     size_t dof_capacity, block_capacity, pose_capacity, end_capacity, given_v_capacity,
-        given_w_capacity;
+        given_w_capacity, inertia_capacity, spin_capacity;
     size_t M_capacity, k_capacity, J_capacity, b_capacity, constraint_capacity;
     size_t lower_capacity, upper_capacity, compliance_capacity, place_capacity, b_error_capacity;
     size_t given_capacity, applied_capacity, gyroscopic_capacity, hold_capacity, nearest_capacity;
@@ -257,6 +259,8 @@ struct perpi_formulation {
     const double*
         start_v;         /* flat velocities at the start, for rotors; NULL: no inertia. Borrowed */
     bool middle;         /* a middle step (middle.c): `end` are the poses of its middle */
+    bool again;          /* of the input */
+    const double* q_end; /* likewise, of a middle step. Borrowed */
     bool rolls;          /* and its contacts are those of the middle (roll.c) */
     const uint8_t* part; /* of the input. Borrowed */
     perpi_frame_tie* tie;
@@ -268,6 +272,8 @@ struct perpi_formulation {
     struct perpi_tied* tied; /* bodies with ties: layer_ties.c */
     int32_t tied_count;
     size_t tied_capacity;
+    perpi_joint_view* view; /* of a middle step, per joint: at the start, then at the end */
+    size_t view_capacity;
     double* force; /* k + J' p, where there are ties */
     size_t force_capacity;
     double* check; /* scratch of a residual check, where there are ties */
@@ -364,6 +370,7 @@ typedef struct perpi_step_input {
     const double *q_end, *v_end;
     /* A middle step (middle.c): v_end are its mean velocities, which lead from q to q_end. */
     bool middle;
+    bool again; /* likewise: q and turns are those of the last problem of f, a middle step's, too */
     bool rolls; /* likewise, and `contact` are those of the middle (roll.c) */
     const uint8_t*
         part; /* per body: its perpi_step_part in such a step; NULL: all bodies have the middle */

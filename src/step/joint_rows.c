@@ -108,34 +108,55 @@ void perpi_joint_differentiate(const perp_model* model, int32_t index, const dou
     }
 }
 
-static void average_row(perpi_row* row, const perpi_row* end)
+/* Directions and arms are the mean of both, the rest is that of the start. */
+static perpi_row mean_row(const perpi_row* start, const perpi_row* end)
 {
-    row->dir = v3_scale(0.5, v3_add(row->dir, end->dir));
+    perpi_row row = {.angular = start->angular, .b = start->b};
+    row.dir = v3_scale(0.5, v3_add(start->dir, end->dir));
     for (int i = 0; i < 2; ++i) {
-        row->arm[i] = v3_scale(0.5, v3_add(row->arm[i], end->arm[i]));
+        row.arm[i] = v3_scale(0.5, v3_add(start->arm[i], end->arm[i]));
+    }
+    return row;
+}
+
+static void mean_view(const perpi_joint_view* start, const perpi_joint_view* end,
+                      perpi_joint_view* view)
+{
+    view->rows = start->rows;
+    view->coordinates = start->coordinates;
+    for (int32_t i = 0; i < start->rows; ++i) {
+        view->row[i] = mean_row(&start->row[i], &end->row[i]);
+    }
+    for (int32_t i = 0; i < start->coordinates; ++i) {
+        view->coordinate[i] = mean_row(&start->coordinate[i], &end->coordinate[i]);
     }
 }
 
-static void evaluate_middle(const perp_model* model, int32_t index, const double* q,
-                            const double* q_end, const int32_t turns[2], perpi_joint_view* view)
+/* The views of a middle step, which are kept: of joint i at the start, and at the end. */
+static perpi_joint_view* view_at_start(const perpi_formulation* f, int32_t i)
 {
-    perpi_joint_view end;
-    evaluate(model, index, q, turns, view);
-    evaluate(model, index, q_end, turns, &end);
-    for (int32_t i = 0; i < view->rows; ++i) {
-        average_row(&view->row[i], &end.row[i]);
-    }
-    for (int32_t i = 0; i < view->coordinates; ++i) {
-        average_row(&view->coordinate[i], &end.coordinate[i]);
-    }
+    return &f->view[2 * (size_t)i];
+}
+
+static perpi_joint_view* view_at_end(const perpi_formulation* f, int32_t i)
+{
+    return &f->view[2 * (size_t)i + 1];
+}
+
+static perp_status reserve_views(perpi_formulation* f, const perp_model* model)
+{
+    return perpi_grow(f->context, &f->view, &f->view_capacity, 2 * model->joint_count,
+                      sizeof *f->view);
 }
 
 perpi_joint_view perpi_joint_evaluate_middle(const perp_model* model, int32_t index,
                                              const double* q, const double* q_end,
                                              const int32_t turns[2])
 {
-    perpi_joint_view view;
-    evaluate_middle(model, index, q, q_end, turns, &view);
+    perpi_joint_view start, end, view = {0};
+    evaluate(model, index, q, turns, &start);
+    evaluate(model, index, q_end, turns, &end);
+    mean_view(&start, &end, &view);
     return view;
 }
 
@@ -474,11 +495,19 @@ perp_status perpi_formulate_joints(perpi_formulation* f, const perp_model* model
                                    const double* q_end, const perpi_joint_input* input)
 {
     f->joint_count = 0;
+    f->q_end = q_end;
     perp_status status = perpi_frames_share(f, model, q, f->start_v, input);
+    if (status == PERP_OK && q_end != NULL) {
+        status = reserve_views(f, model);
+    }
     for (int32_t i = 0; i < (int32_t)model->joint_count && status == PERP_OK; ++i) {
         perpi_joint_view view;
         if (q_end != NULL) {
-            evaluate_middle(model, i, q, q_end, input[i].turns, &view);
+            if (!f->again) {
+                evaluate(model, i, q, input[i].turns, view_at_start(f, i));
+            }
+            evaluate(model, i, q_end, input[i].turns, view_at_end(f, i));
+            mean_view(view_at_start(f, i), view_at_end(f, i), &view);
         } else {
             evaluate(model, i, q, input[i].turns, &view);
         }
@@ -623,6 +652,8 @@ double perpi_formulation_end_rows(const perpi_formulation* f, const perp_model* 
                                   const double* q_end, const perpi_joint_input* input,
                                   const double* p, double* r, double* R)
 {
+    const bool kept = q_end == NULL;
+    q_end = kept ? f->q_end : q_end;
     double worst = 0.0;
     for (int32_t k = 0; k < f->joint_count; ++k) {
         const perp_constraint* c = &f->constraint[f->contact_count + k];
@@ -633,19 +664,22 @@ double perpi_formulation_end_rows(const perpi_formulation* f, const perp_model* 
         if (f->place[k].slot != 0) {
             continue;
         }
-        perpi_joint_view view;
-        evaluate(model, joint, q_end, input[joint].turns, &view);
-        const double error = end_error(model, joint, &view, p, c->row);
+        perpi_joint_view other;
+        const perpi_joint_view* view = kept ? view_at_end(f, joint) : &other;
+        if (!kept) {
+            evaluate(model, joint, q_end, input[joint].turns, &other);
+        }
+        const double error = end_error(model, joint, view, p, c->row);
         worst = worst >= error ? worst : error; /* keeps a NaN */
         double* J = R + c->jac;
         for (int side = 0; side < 2 && model->joint[joint].type != PERP_JOINT_GEAR; ++side) {
             if (c->block[side] >= 0) {
-                J = perpi_joint_jacobian(model, model->joint[joint].body[side], side, view.row,
+                J = perpi_joint_jacobian(model, model->joint[joint].body[side], side, view->row,
                                          c->rows, J);
             }
         }
         for (int32_t i = 0; i < c->rows; ++i) {
-            r[c->row + i] = view.row[i].b / h;
+            r[c->row + i] = view->row[i].b / h;
         }
     }
     return worst;

@@ -58,7 +58,8 @@ void perpi_formulation_correct_b(perpi_formulation* f, const perp_model* model, 
                                  const double* q_end, const double* v_problem,
                                  const perpi_joint_input* input);
 /* The same in two parts. The joints at q_end: in r the errors / h of these rows, in R (laid out as
- * f->J) their Jacobian; returns perpi_formulation_error. Then b of them from r. */
+ * f->J) their Jacobian; returns perpi_formulation_error. Then b of them from r. q_end NULL: that of the
+ * middle step that f has, whose joints are not evaluated once more. */
 double perpi_formulation_end_rows(const perpi_formulation* f, const perp_model* model, double h,
                                   const double* q_end, const perpi_joint_input* input,
                                   const double* p, double* r, double* R);

@@ -104,10 +104,12 @@ static perpi_step_input middle_inputs(const perpi_step* step, double h)
     return in;
 }
 
-/* The problem at the mean velocities in step->to->v, and its end in step->to->q. */
-static perp_status formulate_middle(perpi_step* step, double h)
+/* The problem at the mean velocities in step->to->v, and its end in step->to->q. again: the problem before was
+ * one of these. */
+static perp_status formulate_middle(perpi_step* step, double h, bool again)
 {
     perpi_step_input in = middle_inputs(step, h);
+    in.again = again;
     memcpy(step->to->q, step->q_from, (size_t)step->q_size * sizeof *step->to->q);
     perp_status status = step->stepper->advance(&in, step->to->q, step->to->v);
     in.q_end = step->to->q;
@@ -128,17 +130,27 @@ static void add_stiffness(const perpi_formulation* f, int32_t block, double h, v
         K[8] -= 0.5 * h * along;
         return;
     }
-    for (int i = 0; i < 3; ++i) {
-        for (int j = 0; j < 3; ++j) {
-            K[3 * i + j] += 0.5 * h * (v3_get(a, i) * v3_get(F, j) - (i == j ? along : 0.0));
-        }
-    }
+    const double part = 0.5 * h;
+    K[0] += part * (a.x * F.x - along);
+    K[1] += part * (a.x * F.y);
+    K[2] += part * (a.x * F.z);
+    K[3] += part * (a.y * F.x);
+    K[4] += part * (a.y * F.y - along);
+    K[5] += part * (a.y * F.z);
+    K[6] += part * (a.z * F.x);
+    K[7] += part * (a.z * F.y);
+    K[8] += part * (a.z * F.z - along);
 }
 
 /* The arm of a joint whose first rows are along the axes of the world, from its Jacobian [s e, s a x e] on
  * a body of n velocities; false: they are not. */
-static bool arm_of_rows(int32_t linear, int32_t n, double s, const double* R, vec3* a)
+static inline bool arm_of_rows(int32_t linear, int32_t n, double s, const double* R, vec3* a)
 {
+    if (linear == 3 && n == 6) { /* unrolled */
+        *a = v3(s * R[11], -s * R[5], s * R[4]);
+        return R[0] == s && R[1] == 0.0 && R[2] == 0.0 && R[6] == 0.0 && R[7] == s && R[8] == 0.0 &&
+               R[12] == 0.0 && R[13] == 0.0 && R[14] == s;
+    }
     for (int32_t i = 0; i < linear; ++i) {
         for (int32_t j = 0; j < linear; ++j) {
             if (R[i * n + j] != (i == j ? s : 0.0)) {
@@ -185,14 +197,11 @@ static mat3 m3_at(const double* a)
  * the term g of a body that turns by the chord. */
 static mat3 momentum_slope(const perpi_step* step, const perpi_step_input* in, int32_t body, vec3 w)
 {
-    const perpi_body* b = &step->model->body[body];
-    const mat3 I = perpi_world_inertia(b, &step->formulation->end[body]);
+    const mat3 I = step->formulation->inertia[body]; /* not round */
     const vec3 L = m3_mul(I, w);
     mat3 D;
     if (perpi_turns_by_chord(in, body)) {
-        const mat3 start = perpi_world_inertia(b, &step->formulation->pose[body]);
-        const vec3 before = m3_mul(start, perpi_state_rate(step->model, step->v_from, body));
-        D = perpi_chord_slope(in, body, I, before, w);
+        D = perpi_chord_slope(in, body, I, step->formulation->spin[body], w);
         for (int n = 0; n < 9; ++n) {
             D.m[n / 3][n % 3] -= I.m[n / 3][n % 3];
         }
@@ -229,7 +238,8 @@ static void find_turns(const perpi_step* step, double h, double* G, double* K)
             continue;
         }
         const vec3 turn = perpi_turn_of(&in, i, w);
-        const mat3 end = m3_mm(perpi_turn_derivative(turn), slope);
+        const mat3 by_turn = perpi_turn_derivative(turn);
+        const mat3 end = perpi_turns_by_chord(&in, i) ? m3_mm(by_turn, slope) : by_turn;
         mat3 stiffness = m3_mm(m3_at(k), end);
         if (!perpi_inertia_round(&step->model->body[i])) {
             const mat3 D = momentum_slope(step, &in, i, w);
@@ -253,12 +263,13 @@ static void follow_turns(const perpi_step* step, const double* G, double* R)
         for (int side = 0; side < 2 && f->place[k].slot == 0; ++side) {
             const int32_t block = c->block[side];
             const int32_t n = block >= 0 ? f->dof[block + 1] - f->dof[block] : 0;
+            const double* g = G + 9 * (size_t)(block >= 0 ? block : 0);
+            const mat3 turn = n == 6 ? m3_at(g) : m3_identity();
             for (int32_t r = 0; r < c->rows; ++r, at += n) {
                 if (n == 6) {
-                    const vec3 y = m3_tmul(m3_at(G + 9 * (size_t)block), v3_from(at + 3));
-                    v3_to(y, at + 3);
+                    v3_to(m3_tmul(turn, v3_from(at + 3)), at + 3);
                 } else if (n == 3 && linear == 2) {
-                    at[2] *= G[9 * (size_t)block + 8];
+                    at[2] *= g[8];
                 }
             }
         }
@@ -337,10 +348,13 @@ static double part_of_motion(const perpi_step* step, const double* z)
     for (int32_t block = 0; block < f->problem.block_count; ++block) {
         const int32_t first = f->dof[block], n = f->dof[block + 1] - first;
         const double radius = n > linear ? sqrt(M[n * n - 1] / M[0]) : 0.0;
-        for (int32_t i = 0; i < n; ++i) {
-            const double other = SLIGHT * (i < linear ? radius * scale[1] : scale[0] / radius);
-            const double own = scale[i < linear ? 0 : 1];
-            const double rest = fabs(z[first + i]), size = own >= other ? own : other;
+        for (int kind = 0; kind < 2; ++kind) {
+            const double other = SLIGHT * (kind == 0 ? radius * scale[1] : scale[0] / radius);
+            const double size = scale[kind] >= other ? scale[kind] : other;
+            double rest = 0.0;
+            for (int32_t i = kind == 0 ? 0 : linear; i < (kind == 0 ? linear : n); ++i) {
+                rest = perpi_larger(rest, fabs(z[first + i]));
+            }
             part = perpi_larger(part, rest == 0.0 ? 0.0 : rest / size);
         }
         M += n * n;
@@ -440,13 +454,13 @@ perp_status perpi_middle_unbalance(perpi_step* step, double h, double* z, double
 {
     perpi_formulation* f = step->formulation;
     double* R = perpi_joint_system_R(step->system);
-    const perp_status status = formulate_middle(step, h);
+    const perp_status status = formulate_middle(step, h, false);
     if (status == PERP_OK) {
         perpi_formulation_gather_v(f, step->model, step->to->v, step->v_problem);
         memset(e, 0, (size_t)f->rows * sizeof *e);
         memcpy(R, f->J, f->jac * sizeof *R);
-        (void)perpi_formulation_end_rows(f, step->model, h, step->to->q, step->input,
-                                         step->p_problem, e, R);
+        (void)perpi_formulation_end_rows(f, step->model, h, NULL, step->input, step->p_problem, e,
+                                         R);
         unbalance(step, z);
     }
     return status;
@@ -465,10 +479,12 @@ static perp_status linearise(perpi_step* step, double h, bool solved, bool facto
     perp_status status = PERP_OK;
     *error = INFINITY;
     *good = false;
-    memset(at.e, 0, (size_t)f->rows * sizeof *at.e);
-    memcpy(R, f->J, f->jac * sizeof *R);
-    const double open = perpi_formulation_end_rows(f, step->model, h, step->to->q, step->input,
-                                                   step->p_problem, at.e, R);
+    if (f->contact_count > 0 || has_laws(f)) { /* else all rows are written below */
+        memset(at.e, 0, (size_t)f->rows * sizeof *at.e);
+        memcpy(R, f->J, f->jac * sizeof *R);
+    }
+    const double open =
+        perpi_formulation_end_rows(f, step->model, h, NULL, step->input, step->p_problem, at.e, R);
     if (!factored) {
         find_stiffness(step, h, R, at.K);
         find_turns(step, h, at.G, at.K);
@@ -538,7 +554,7 @@ perp_status perpi_middle_newton(perpi_step* step, double h, bool solved, const d
                                 double* error, bool* good, const perpi_middle_slope* slope)
 {
     perpi_formulation* f = step->formulation;
-    perp_status status = formulate_middle(step, h);
+    perp_status status = formulate_middle(step, h, false);
     if (status != PERP_OK) {
         return status;
     }
@@ -572,7 +588,7 @@ static perp_status accept_middle(perpi_step* step, bool solved, bool* within)
         }
         perpi_joint_system_motion(step->system, f, step->p_problem, step->v_problem);
         perpi_formulation_scatter_v(f, step->model, step->v_problem, step->to->v);
-        status = formulate_middle(step, step->h);
+        status = formulate_middle(step, step->h, true);
         if (status == PERP_OK) {
             perpi_formulation_correct_b(f, step->model, step->h, step->to->q, step->v_problem,
                                         step->input);
@@ -608,7 +624,7 @@ perp_status perpi_middle_iterate(perpi_step* step, double h, bool solved, const 
     *good = false;
     for (*count = 0; status == PERP_OK && *count < most; ++*count) {
         if (*count > 0 || p != NULL) {
-            status = formulate_middle(step, h);
+            status = formulate_middle(step, h, *count > 0);
         }
         if (status != PERP_OK) {
             return status;
@@ -636,7 +652,7 @@ static perp_status search_middle(perpi_step* step, bool solved, bool turned, boo
 {
     perpi_formulation* f = step->formulation;
     guess_mean(step, turned);
-    perp_status status = formulate_middle(step, step->h);
+    perp_status status = formulate_middle(step, step->h, false);
     if (status == PERP_OK) {
         status = reserve_middle(step);
     }
