@@ -16,6 +16,7 @@ enum { ROWS_MAX = PERPI_BODY_ROWS_MAX, LANES = PERPI_INTERIOR_LANES, MOST = 3 /*
 typedef int64_t mask __attribute__((vector_size(32)));
 
 static const perpi_four zero = {0.0, 0.0, 0.0, 0.0};
+static const mask all = {-1, -1, -1, -1};
 
 typedef struct scaling {
     perpi_four eta, inverse, w[MOST], lambda[MOST], root, unit[MOST];
@@ -61,7 +62,7 @@ PERPI_INLINE void measure_cone(int m, const perpi_four* x, perpi_four* size, mas
 /* See perpi_soc_scale_n. */
 PERPI_INLINE bool scale_cones(int m, const perpi_four* x, const perpi_four* z, scaling* s)
 {
-    mask good = zero == zero;
+    mask good = all;
     perpi_four a, b, t, X[MOST], Z[MOST], inner = zero;
     measure_cone(m, x, &a, &good);
     measure_cone(m, z, &b, &good);
@@ -117,7 +118,7 @@ PERPI_INLINE void make_blocks(int m, const scaling* c, const perpi_four* normal,
 PERPI_INLINE bool regularise_cones(int m, double L, perpi_four* D, perpi_four* R)
 {
     perpi_four A[MOST * MOST], B[MOST * MOST], out[MOST * MOST];
-    mask good = zero == zero;
+    mask good = all;
     for (int e = 0; e < m * m; ++e) {
         B[e] = zero + (e % (m + 1) == 0 ? 1.0 : 0.0);
         A[e] = L * D[e] + B[e];
