@@ -1082,7 +1082,8 @@ static bool run_curve(bodies* s, course* k, perpi_interior_task* task, interior_
 
 /* Follows the central path as a curve to the answer; a few Newton steps from there make it accurate. Where choices are
  * made Newton's method, which makes them, goes first from where it mostly converges. */
-static perp_status follow_curve(bodies* s, course* k, perpi_interior_folds folds, int32_t limit)
+static perp_status follow_curve(bodies* s, course* k, perpi_interior_folds folds, double warmth,
+                                int32_t limit)
 {
     const perp_contact_problem* P = k->P;
     const perp_solve_options* asked = k->out.options;
@@ -1096,7 +1097,7 @@ static perp_status follow_curve(bodies* s, course* k, perpi_interior_folds folds
                                                                           : soft,
                                 .folds = folds,
                                 .from = s->first,
-                                .warmth = k->local ? WARMTH_LOCAL : WARMTH,
+                                .warmth = warmth * (k->local ? WARMTH_LOCAL : WARMTH),
                                 .limit = limit,
                                 .residual = interior_residual,
                                 .user = &seen};
@@ -1113,17 +1114,21 @@ static perp_status follow_curve(bodies* s, course* k, perpi_interior_folds folds
     return status;
 }
 
-/* The central path, and Newton's method from its best points. Without a guess the interior point method goes first, whose
+/* The central path, and Newton's method from its best points. Which folds it meets depends on where it begins: problems not
+ * solved from one size mostly are from another. Without a guess the interior point method goes first, whose
  * impulses are more even (a pyramid at rest then needs fewer solves); few bodies with many contacts, which mostly have
  * no solution and impulses that grow along the path, have nothing else. */
 static perp_status start_inside(bodies* s, course* k)
 {
     static const struct {
         perpi_interior_folds folds;
+        double warmth; /* relative to that of the first */
         int32_t limit;
-    } curves[] = {{PERPI_FOLDS_LEAVE, DESCENT_LIMIT},
-                  {PERPI_FOLDS_FOLLOW, CURVE_LIMIT},
-                  {PERPI_FOLDS_FOLLOW_TIGHT, CURVE_TIGHT_LIMIT}};
+    } curves[] = {{PERPI_FOLDS_LEAVE, 1.0, DESCENT_LIMIT},
+                  {PERPI_FOLDS_LEAVE, 3.0, DESCENT_LIMIT},
+                  {PERPI_FOLDS_LEAVE, 0.3, DESCENT_LIMIT},
+                  {PERPI_FOLDS_FOLLOW, 1.0, CURVE_LIMIT},
+                  {PERPI_FOLDS_FOLLOW_TIGHT, 1.0, CURVE_TIGHT_LIMIT}};
     const bool redundant = k->P->constraint_count > MANY_A_VELOCITY * k->P->dof_count;
     perp_status status = PERP_OK;
     if (redundant || !(norm(k->P->row_count, s->first) > 0.0)) {
@@ -1137,7 +1142,7 @@ static perp_status start_inside(bodies* s, course* k)
     }
     for (size_t i = 0; status == PERP_OK && !k->out.over && i < sizeof curves / sizeof curves[0];
          ++i) {
-        status = follow_curve(s, k, curves[i].folds, curves[i].limit);
+        status = follow_curve(s, k, curves[i].folds, curves[i].warmth, curves[i].limit);
     }
     return status;
 }
