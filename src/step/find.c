@@ -48,11 +48,13 @@ static const perp_contact* find_first_to_meet(const perp_contact* contact, size_
     const perp_contact* found = NULL;
     for (size_t i = 0; i < count; ++i) {
         const perp_contact* most = &contact[i];
-        for (size_t k = 0; k < count; ++k) {
+        bool less = found == NULL || most->gap < found->gap; /* else the group is no less open */
+        for (size_t k = 0; k < count && less; ++k) {
             const bool same = abs(contact[k].group) == abs(contact[i].group);
             most = same && contact[k].gap > most->gap ? &contact[k] : most;
+            less = found == NULL || most->gap < found->gap;
         }
-        found = found == NULL || most->gap < found->gap ? most : found;
+        found = less ? most : found;
     }
     return found;
 }
